@@ -1,0 +1,76 @@
+// Every algorithm gyre knows, by collective and name. Adding one: its schedule file, a row here, and
+// its test. The position of a row is part of the plan hash, so all ranks must run the same table.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "schedules/action.hpp"
+#include "schedules/plan.hpp"
+#include "schedules/ring.hpp"
+
+namespace gyre::schedules {
+
+/// What a schedule needs of memory beside links with slots.
+enum class Needs : std::uint8_t {
+  slots,   ///< nothing
+  mapped,  ///< every rank's buffers can be loaded from and stored to by every rank
+};
+
+/// `steps` and `action` are pure; `action` takes 0 <= step < steps(plan). Both want size >= 2.
+struct Schedule {
+  Collective collective;
+  std::string_view algorithm;  ///< the name GYRE_ALGORITHM takes
+  Needs needs;
+  std::uint64_t (*steps)(const Plan&);
+  Action (*action)(const Plan&, std::uint64_t step);
+};
+
+namespace detail {
+/// Rows of a ring collective, made from its span.
+template <ring::Span (*span)(const Plan&)>
+constexpr std::uint64_t ring_steps(const Plan& plan) {
+  return ring::steps(plan, span(plan));
+}
+template <ring::Span (*span)(const Plan&)>
+constexpr Action ring_action(const Plan& plan, std::uint64_t step) {
+  return ring::action(plan, step, span(plan));
+}
+}  // namespace detail
+
+inline constexpr Schedule schedule_table[] = {
+    {Collective::all_reduce, "ring", Needs::slots, detail::ring_steps<ring::all_reduce_span>,
+     detail::ring_action<ring::all_reduce_span>},
+    {Collective::reduce_scatter, "ring", Needs::slots,
+     detail::ring_steps<ring::reduce_scatter_span>, detail::ring_action<ring::reduce_scatter_span>},
+    {Collective::all_gather, "ring", Needs::slots, detail::ring_steps<ring::all_gather_span>,
+     detail::ring_action<ring::all_gather_span>},
+};
+
+/// The row of that collective and algorithm, or nullptr.
+constexpr const Schedule* find_schedule(Collective collective, std::string_view algorithm) {
+  for (const auto& row : schedule_table)
+    if (row.collective == collective && row.algorithm == algorithm) return &row;
+  return nullptr;
+}
+
+/// A single rank's operation under any algorithm: its input, completed, is its output.
+constexpr std::uint64_t solo_steps(const Plan& plan) { return plan.count > 0 ? 1 : 0; }
+constexpr Action solo_action(const Plan& plan, std::uint64_t) {
+  Action result;
+  result.verb = Verb::copy;
+  result.finalize = true;
+  result.count = plan.count;
+  result.source[0] = {Place::input, -1, 0};
+  result.destination[0] = {Place::output, -1, 0};
+  return result;
+}
+
+constexpr std::uint64_t step_count(const Schedule& schedule, const Plan& plan) {
+  return plan.size == 1 ? solo_steps(plan) : schedule.steps(plan);
+}
+constexpr Action action_at(const Schedule& schedule, const Plan& plan, std::uint64_t step) {
+  return plan.size == 1 ? solo_action(plan, step) : schedule.action(plan, step);
+}
+
+}  // namespace gyre::schedules
