@@ -42,9 +42,9 @@ struct DataTypeInfo {
 };
 
 inline constexpr DataTypeInfo data_types[] = {
-    {DataType::float32, "float", 4, false},    {DataType::float64, "double", 8, false},
-    {DataType::float16, "half", 2, false},     {DataType::bfloat16, "bfloat16", 2, false},
-    {DataType::int32, "int32", 4, true},       {DataType::int64, "int64", 8, true},
+    {DataType::float32, "float", 4, false}, {DataType::float64, "double", 8, false},
+    {DataType::float16, "half", 2, false},  {DataType::bfloat16, "bfloat16", 2, false},
+    {DataType::int32, "int32", 4, true},    {DataType::int64, "int64", 8, true},
 };
 
 struct ReduceOpInfo {

@@ -1,5 +1,5 @@
-// What one step of a schedule says. The host engine executes it over links, a CUDA block executes it
-// with its threads, the checker executes it symbolically, the cost model times it.
+// What one step of a schedule says. The host engine executes it over links, a CUDA block executes
+// it with its threads, the checker executes it symbolically, the cost model times it.
 //
 // Waiting for slots is implied: an action that reads a slot waits until it was published and gives
 // it back afterwards; one that writes a slot waits for a credit and publishes it afterwards. An

@@ -53,8 +53,8 @@ constexpr Action action(const Plan& plan, std::uint64_t step, Span span) {
   const bool scatters = span.first == 0;
   const bool gathers = span.last >= static_cast<std::uint32_t>(plan.size);
   const std::uint32_t complete = static_cast<std::uint32_t>(plan.size) - 1;
-  const Turn turn = turn_at(plan, step, piece_count(plan, chunk(plan, 0).count),
-                            actions_per_piece(plan, span));
+  const Turn turn =
+      turn_at(plan, step, piece_count(plan, chunk(plan, 0).count), actions_per_piece(plan, span));
   const std::uint32_t hop = fused(plan) ? turn.action : (turn.action + 1) / 2;
   const std::uint32_t stage = span.first + hop;
   const bool only_receives = !fused(plan) && turn.action % 2 == 1;

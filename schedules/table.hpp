@@ -1,5 +1,5 @@
-// Every algorithm gyre knows, by collective and name. Adding one: its schedule file, a row here, and
-// its test. The position of a row is part of the plan hash, so all ranks must run the same table.
+// Every algorithm gyre knows, by collective and name. Adding one: its schedule file, a row here,
+// its test. The position of a row is part of the plan hash: all ranks must run the same table.
 #pragma once
 
 #include <cstdint>

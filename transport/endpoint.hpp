@@ -1,5 +1,5 @@
-// What one rank of one communicator has of a transport: its links, the announcements and events that
-// frame an operation, access to peers' memory, the abort word, and the doorbell for those who sleep.
+// What one rank of one communicator has of a transport: its links, the announcements that frame an
+// operation, access to peers' memory, the abort word, and the doorbell for those who sleep.
 //
 // Everything except `abort`, `ring_all` and `aborted` belongs to the thread that drives the rank.
 // Nothing blocks but `sleep`.
@@ -20,7 +20,7 @@ namespace gyre::transport {
 struct Announcement {
   static constexpr std::size_t payload_bytes_max = 40;
 
-  std::uint64_t header[2] = {};                             ///< encoded by collectives/fingerprint
+  std::uint64_t header[2] = {};  ///< encoded by collectives/fingerprint
   std::array<std::byte, payload_bytes_max> payload = {};
 };
 
@@ -67,8 +67,8 @@ class Endpoint {
   virtual SendLink& to_all() = 0;
   virtual RecvLink& cast_from(int peer) = 0;
 
-  // Announcements: sequence numbers start at 1 and rise by one with each operation. A rank announces
-  // operation s only after it has finished with the announcements of all ranks for s-1.
+  // Announcements: sequence numbers start at 1 and rise by one with each operation. A rank
+  // announces operation s only after it has finished with the announcements of all ranks for s-1.
 
   /// False while the slowest peer is announcements_ahead_max behind; try again later.
   virtual bool announce(std::uint64_t sequence, const Announcement& announcement) = 0;

@@ -27,9 +27,9 @@ class SendLink {
  public:
   virtual ~SendLink() = default;
 
-  /// Where the next message may be written: one or more places, each of which must be given the same
-  /// bytes; empty when there is no credit. Asking again without publishing gives the same answer.
-  /// A message link gives one staging buffer here.
+  /// Where the next message may be written: one or more places, each of which must be given the
+  /// same bytes; empty when there is no credit. Asking again without publishing gives the same
+  /// answer. A message link gives one staging buffer here.
   virtual std::span<std::byte* const> reserve() = 0;
 
   /// Hands over what was written to the reserved places: `bytes` <= slot_bytes.

@@ -62,18 +62,10 @@ typedef enum gyre_dtype {
 /* Reduction operators; the numbers are NCCL's. Sums of 16-bit floats accumulate in float32. min and
  * max: NaN wins, -0 < +0. avg: the sum divided once by the number of ranks (integers: the wrapped
  * sum, truncated toward zero). */
-typedef enum gyre_op {
-  GYRE_SUM = 0,
-  GYRE_MAX = 2,
-  GYRE_MIN = 3,
-  GYRE_AVG = 4
-} gyre_op;
+typedef enum gyre_op { GYRE_SUM = 0, GYRE_MAX = 2, GYRE_MIN = 3, GYRE_AVG = 4 } gyre_op;
 
 /* Where a buffer lives. GYRE_MEMORY_AUTO finds out. */
-typedef enum gyre_memory_kind {
-  GYRE_MEMORY_AUTO = 0,
-  GYRE_MEMORY_HOST = 1
-} gyre_memory_kind;
+typedef enum gyre_memory_kind { GYRE_MEMORY_AUTO = 0, GYRE_MEMORY_HOST = 1 } gyre_memory_kind;
 
 typedef struct gyre_context* gyre_context_t;
 typedef struct gyre_comm* gyre_comm_t;
@@ -111,7 +103,7 @@ typedef struct gyre_options {
   uint32_t timeout_ms; /* 0: the communicator's */
 } gyre_options;
 
-/* ---- Context ---------------------------------------------------------------------------------- */
+/* ---- Context --------------------------------------------------------------------------------- */
 
 /* What a process shares: control thread, mapped memory, log, environment. Invalid after fork. */
 GYRE_API gyre_status gyre_context_create(const gyre_context_options* options,
@@ -119,7 +111,7 @@ GYRE_API gyre_status gyre_context_create(const gyre_context_options* options,
 /* Communicators and memory made from it must be gone; refused otherwise. NULL is allowed. */
 GYRE_API gyre_status gyre_context_destroy(gyre_context_t context);
 
-/* ---- Communicator ----------------------------------------------------------------------------- */
+/* ---- Communicator ---------------------------------------------------------------------------- */
 
 /* Makes an id and begins to listen for the other ranks; call it in the process of rank 0, before
  * that rank creates the communicator with the same context. */
@@ -133,14 +125,14 @@ GYRE_API gyre_status gyre_comm_create(gyre_context_t context, const gyre_unique_
                                       gyre_comm_t* comm);
 /* Finishes operations in flight (within their deadlines) and frees everything. NULL is allowed. */
 GYRE_API gyre_status gyre_comm_destroy(gyre_comm_t comm);
-/* Any thread, any moment. Every operation of every rank ends with GYRE_ABORTED; waits for nobody. */
+/* Any thread, any moment. Every operation of every rank ends with GYRE_ABORTED; waits for none. */
 GYRE_API gyre_status gyre_comm_abort(gyre_comm_t comm);
 /* GYRE_OK while the communicator works, else why it failed. Any thread. */
 GYRE_API gyre_status gyre_comm_error(gyre_comm_t comm);
 GYRE_API int gyre_comm_rank(gyre_comm_t comm); /* -1 for NULL */
 GYRE_API int gyre_comm_size(gyre_comm_t comm); /* -1 for NULL */
 
-/* ---- Memory ----------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* Memory that the other ranks of the host can map, so that operations on it need no copies in
  * between. Page aligned, zeroed. Ordinary memory works everywhere too, with one more copy. */
@@ -153,7 +145,7 @@ GYRE_API gyre_status gyre_register(gyre_context_t context, void* data, size_t by
                                    size_t offset);
 GYRE_API gyre_status gyre_deregister(gyre_context_t context, void* data);
 
-/* ---- Collectives ------------------------------------------------------------------------------ */
+/* ---- Collectives ----------------------------------------------------------------------------- */
 
 /* Counts are elements. Buffers may be the same (in place; for reduce_scatter and all_gather the
  * smaller one is then at the rank's own place in the larger one), otherwise they must not overlap.
@@ -183,15 +175,16 @@ GYRE_API gyre_status gyre_broadcast(gyre_comm_t comm, gyre_buffer send, gyre_buf
 GYRE_API gyre_status gyre_barrier(gyre_comm_t comm, gyre_stream_t stream,
                                   const gyre_options* options, gyre_request_t* request);
 
-/* ---- Requests --------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
-/* Waits until the operation has finished, frees the request and sets *request to NULL. Its result is
- * the return value. Requests of one communicator finish in the order in which they were started. */
+/* Waits until the operation has finished, frees the request and sets *request to NULL. Its result
+ * is the return value. Requests of one communicator finish in the order in which they were started.
+ */
 GYRE_API gyre_status gyre_wait(gyre_request_t* request);
 /* Advances and returns GYRE_IN_PROGRESS, or does what gyre_wait does if it has finished. */
 GYRE_API gyre_status gyre_test(gyre_request_t* request);
 
-/* ---- Errors and information ------------------------------------------------------------------- */
+/* ---- Errors and information ------------------------------------------------------------------ */
 
 /* Text of the calling thread's last failed gyre call, with cause and fix; "" if there was none.
  * Valid until the thread's next gyre call. */
@@ -205,9 +198,9 @@ GYRE_API const char* gyre_version(void);
 /* What a communicator has done so far. Zero it and set struct_bytes. */
 typedef struct gyre_comm_stats {
   size_t struct_bytes;
-  uint64_t operations;     /* finished */
-  uint64_t bytes_sent;     /* payload this rank stored for, or posted to, others */
-  const char* algorithm;   /* of the last operation; static storage */
+  uint64_t operations;   /* finished */
+  uint64_t bytes_sent;   /* payload this rank stored for, or posted to, others */
+  const char* algorithm; /* of the last operation; static storage */
 } gyre_comm_stats;
 GYRE_API gyre_status gyre_comm_get_stats(gyre_comm_t comm, gyre_comm_stats* stats);
 
