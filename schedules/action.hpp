@@ -3,7 +3,8 @@
 //
 // Waiting for slots is implied: an action that reads a slot waits until it was published and gives
 // it back afterwards; one that writes a slot waits for a credit and publishes it afterwards. An
-// action of count 0 that moves data uses no slot and is skipped by both of its sides.
+// action of count 0 that moves data uses no slot and is skipped by both of its sides; what it waits
+// for and signals still holds.
 #pragma once
 
 #include <cstdint>

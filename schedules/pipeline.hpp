@@ -16,13 +16,13 @@ struct Turn {
 
 /// Pieces that one range of `count` elements is cut into; 0 for an empty range.
 constexpr std::uint64_t piece_count(const Plan& plan, std::uint64_t count) {
-  return (count + plan.piece_elements - 1) / plan.piece_elements;
+  return count == 0 ? 0 : (count - 1) / plan.piece_elements + 1;
 }
 
 /// Piece `index` of `whole`; empty past the end.
 constexpr Range piece_of(const Plan& plan, Range whole, std::uint64_t index) {
+  if (index >= piece_count(plan, whole.count)) return {whole.end(), 0};
   const std::uint64_t skip = index * plan.piece_elements;
-  if (skip >= whole.count) return {whole.end(), 0};
   const std::uint64_t left = whole.count - skip;
   return {whole.begin + skip, left < plan.piece_elements ? left : plan.piece_elements};
 }

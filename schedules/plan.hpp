@@ -32,7 +32,7 @@ struct Plan {
 
   /// The rank at each position of the ring (`size` entries), or nullptr: position i holds rank i.
   const std::int32_t* ring_order = nullptr;
-  int ring_position = 0;  ///< where `rank` stands in ring_order
+  int ring_position = 0;  ///< where `rank` stands in ring_order; unused without one
 
   /// Independent lanes over which every chunk is spread; this plan is lane `channel` of `channels`.
   int channel = 0;
@@ -65,7 +65,25 @@ constexpr Range lane(const Plan& plan) {
                static_cast<std::uint64_t>(plan.channel));
 }
 
-/// The rank at ring position `position`, taken modulo the size; may be negative by at most one lap.
+/// Turns an offset among the whole operation's elements into one in a buffer that holds only this
+/// rank's chunk (the output of reduce_scatter, the input of all_gather).
+constexpr std::uint64_t in_own_chunk(const Plan& plan, std::uint64_t offset) {
+  return offset - whole_chunk(plan, plan.rank).begin;
+}
+
+/// The other ranks in the order in which this one turns to them: `turn` 0 .. size-2. Each begins
+/// with its neighbour, so that at no moment all turn to the same one.
+constexpr int staggered_peer(const Plan& plan, std::uint32_t turn) {
+  const int peer = plan.rank + 1 + static_cast<int>(turn);
+  return peer < plan.size ? peer : peer - plan.size;
+}
+
+/// Where this rank stands in the ring.
+constexpr int own_position(const Plan& plan) {
+  return plan.ring_order ? plan.ring_position : plan.rank;
+}
+
+/// The rank at ring position `position`, taken modulo the size; may be negative.
 constexpr int ring_rank(const Plan& plan, int position) {
   const int wrapped = (position % plan.size + plan.size) % plan.size;
   return plan.ring_order ? plan.ring_order[wrapped] : wrapped;

@@ -43,12 +43,6 @@ constexpr std::uint64_t steps(const Plan& plan, Span span) {
   return piece_count(plan, chunk(plan, 0).count) * actions_per_piece(plan, span);
 }
 
-/// Turns an offset in the whole operation's elements into one in a buffer that holds only this
-/// rank's chunk (the output of reduce_scatter, the input of all_gather).
-constexpr std::uint64_t in_own_chunk(const Plan& plan, std::uint64_t offset) {
-  return offset - whole_chunk(plan, plan.rank).begin;
-}
-
 constexpr Action action(const Plan& plan, std::uint64_t step, Span span) {
   const bool scatters = span.first == 0;
   const bool gathers = span.last >= static_cast<std::uint32_t>(plan.size);
@@ -62,12 +56,12 @@ constexpr Action action(const Plan& plan, std::uint64_t step, Span span) {
   const bool receives = stage > span.first && !only_sends;
   const bool sends = stage < span.last && !only_receives;
 
-  const int owner = ring_rank(plan, plan.ring_position - 1 - static_cast<int>(stage));
+  const int owner = ring_rank(plan, own_position(plan) - 1 - static_cast<int>(stage));
   const Range piece = piece_of(plan, chunk(plan, owner), turn.piece);
   const Operand input{Place::input, -1, scatters ? piece.begin : in_own_chunk(plan, piece.begin)};
   const Operand output{Place::output, -1, gathers ? piece.begin : in_own_chunk(plan, piece.begin)};
-  const Operand from_previous{Place::slot, ring_rank(plan, plan.ring_position - 1), 0};
-  const Operand to_next{Place::slot, ring_rank(plan, plan.ring_position + 1), 0};
+  const Operand from_previous{Place::slot, ring_rank(plan, own_position(plan) - 1), 0};
+  const Operand to_next{Place::slot, ring_rank(plan, own_position(plan) + 1), 0};
   const Operand scratch{Place::scratch, -1, 0};
 
   Action result;

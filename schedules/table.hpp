@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "schedules/action.hpp"
+#include "schedules/halving_doubling.hpp"
+#include "schedules/mapped.hpp"
+#include "schedules/one_shot.hpp"
 #include "schedules/plan.hpp"
 #include "schedules/ring.hpp"
+#include "schedules/two_shot.hpp"
 
 namespace gyre::schedules {
 
@@ -45,6 +49,27 @@ inline constexpr Schedule schedule_table[] = {
      detail::ring_steps<ring::reduce_scatter_span>, detail::ring_action<ring::reduce_scatter_span>},
     {Collective::all_gather, "ring", Needs::slots, detail::ring_steps<ring::all_gather_span>,
      detail::ring_action<ring::all_gather_span>},
+    {Collective::all_reduce, "one_shot", Needs::slots, one_shot::all_reduce_steps,
+     one_shot::all_reduce_action},
+    {Collective::all_gather, "one_shot", Needs::slots, one_shot::all_gather_steps,
+     one_shot::all_gather_action},
+    {Collective::broadcast, "one_shot", Needs::slots, one_shot::broadcast_steps,
+     one_shot::broadcast_action},
+    {Collective::barrier, "one_shot", Needs::slots, one_shot::barrier_steps,
+     one_shot::barrier_action},
+    {Collective::all_reduce, "two_shot", Needs::slots, two_shot::all_reduce_steps,
+     two_shot::all_reduce_action},
+    {Collective::reduce_scatter, "two_shot", Needs::slots, two_shot::reduce_scatter_steps,
+     two_shot::reduce_scatter_action},
+    {Collective::broadcast, "two_shot", Needs::slots, two_shot::broadcast_steps,
+     two_shot::broadcast_action},
+    {Collective::all_reduce, "mapped", Needs::mapped, mapped::steps, mapped::all_reduce_action},
+    {Collective::reduce_scatter, "mapped", Needs::mapped, mapped::steps,
+     mapped::reduce_scatter_action},
+    {Collective::all_gather, "mapped", Needs::mapped, mapped::steps, mapped::all_gather_action},
+    {Collective::broadcast, "mapped", Needs::mapped, mapped::steps, mapped::broadcast_action},
+    {Collective::all_reduce, "halving_doubling", Needs::slots, halving_doubling::steps,
+     halving_doubling::action},
 };
 
 /// The row of that collective and algorithm, or nullptr.
@@ -55,14 +80,15 @@ constexpr const Schedule* find_schedule(Collective collective, std::string_view 
 }
 
 /// A single rank's operation under any algorithm: its input, completed, is its output.
-constexpr std::uint64_t solo_steps(const Plan& plan) { return plan.count > 0 ? 1 : 0; }
-constexpr Action solo_action(const Plan& plan, std::uint64_t) {
+constexpr std::uint64_t solo_steps(const Plan& plan) { return lane(plan).count > 0 ? 1 : 0; }
+constexpr Action solo_action(Collective collective, const Plan& plan) {
   Action result;
   result.verb = Verb::copy;
-  result.finalize = true;
-  result.count = plan.count;
-  result.source[0] = {Place::input, -1, 0};
-  result.destination[0] = {Place::output, -1, 0};
+  result.finalize =
+      collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+  result.count = lane(plan).count;
+  result.source[0] = {Place::input, -1, lane(plan).begin};
+  result.destination[0] = {Place::output, -1, lane(plan).begin};
   return result;
 }
 
@@ -70,7 +96,7 @@ constexpr std::uint64_t step_count(const Schedule& schedule, const Plan& plan) {
   return plan.size == 1 ? solo_steps(plan) : schedule.steps(plan);
 }
 constexpr Action action_at(const Schedule& schedule, const Plan& plan, std::uint64_t step) {
-  return plan.size == 1 ? solo_action(plan, step) : schedule.action(plan, step);
+  return plan.size == 1 ? solo_action(schedule.collective, plan) : schedule.action(plan, step);
 }
 
 }  // namespace gyre::schedules
