@@ -166,8 +166,8 @@ def select(wanted: list[str]) -> tuple[list[str], list[str]]:
             say(f"no test or suite is called {word}\n  suites: {' '.join(sorted(suites))}\n"
                 f"  tests:  {' '.join(sorted(names))}")
             sys.exit(2)
-    return ([word for word in wanted if word in names],
-            [word for word in wanted if word not in names])
+    return ([word for word in wanted if word not in suites],
+            [word for word in wanted if word in suites])
 
 
 def main() -> int:
