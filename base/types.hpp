@@ -64,7 +64,7 @@ struct CollectiveInfo {
   std::string_view name;
 };
 
-inline constexpr CollectiveInfo collectives[] = {
+inline constexpr CollectiveInfo collective_table[] = {
     {Collective::all_reduce, "all_reduce"}, {Collective::reduce_scatter, "reduce_scatter"},
     {Collective::all_gather, "all_gather"}, {Collective::broadcast, "broadcast"},
     {Collective::barrier, "barrier"},
@@ -84,7 +84,7 @@ constexpr const ReduceOpInfo* find(ReduceOp op) {
 }
 
 constexpr const CollectiveInfo* find(Collective collective) {
-  for (const auto& row : collectives)
+  for (const auto& row : collective_table)
     if (row.collective == collective) return &row;
   return nullptr;
 }
