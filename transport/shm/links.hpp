@@ -1,0 +1,112 @@
+// The links of a shared-memory endpoint: slots in the mapping, counters beside them, and a ring of
+// the other side's doorbell where it sleeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/link.hpp"
+#include "transport/shm/doorbells.hpp"
+#include "transport/shm/failure_record.hpp"
+#include "transport/shm/slot_queue.hpp"
+
+namespace gyre::transport::shm {
+
+/// Whoever can end the communicator when a peer breaks the protocol.
+class Breach {
+ public:
+  virtual ~Breach() = default;
+  virtual void corrupt(int peer) = 0;
+};
+
+/// To one peer, or to all of them through one set of slots.
+class ShmSendLink final : public SendLink {
+ public:
+  static constexpr int everyone = -1;
+
+  /// `slots` is where slot 0 begins; `peer` may be `everyone`.
+  ShmSendLink(SlotSender<HostMemory> queue, std::byte* slots, std::size_t slot_bytes, int peer,
+              Doorbells<HostMemory>& doorbells, Breach& breach)
+      : queue_(queue),
+        slots_(slots),
+        slot_bytes_(slot_bytes),
+        peer_(peer),
+        doorbells_(&doorbells),
+        breach_(&breach) {}
+
+  std::span<std::byte* const> reserve() override {
+    if (queue_.look() != Look::ready) [[unlikely]]
+      return no_credit();
+    place_ = slots_ + queue_.index() * slot_bytes_;
+    return {&place_, 1};
+  }
+
+  void publish(std::size_t bytes) override {
+    queue_.publish();
+    bytes_sent_ += bytes;
+    if (peer_ == everyone)
+      doorbells_->kick_all();
+    else
+      doorbells_->kick(peer_);
+  }
+
+  bool post(const std::byte*, std::size_t) override { return false; }
+  std::uint64_t posted() const override { return queue_.posted(); }
+  std::uint64_t released() const override { return queue_.posted(); }
+  std::uint64_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  std::span<std::byte* const> no_credit() {
+    if (queue_.look() == Look::corrupt)
+      breach_->corrupt(peer_ == everyone ? queue_.culprit() : peer_);
+    return {};
+  }
+
+  SlotSender<HostMemory> queue_;
+  std::byte* slots_;
+  std::size_t slot_bytes_;
+  int peer_;
+  std::byte* place_ = nullptr;
+  std::uint64_t bytes_sent_ = 0;
+  Doorbells<HostMemory>* doorbells_;
+  Breach* breach_;
+};
+
+/// From one peer, through the slots between the two or through its cast link.
+class ShmRecvLink final : public RecvLink {
+ public:
+  ShmRecvLink(SlotReceiver<HostMemory> queue, const std::byte* slots, std::size_t slot_bytes,
+              int peer, Doorbells<HostMemory>& doorbells, Breach& breach)
+      : queue_(queue),
+        slots_(slots),
+        slot_bytes_(slot_bytes),
+        peer_(peer),
+        doorbells_(&doorbells),
+        breach_(&breach) {}
+
+  const std::byte* peek(std::size_t) override {
+    const Look look = queue_.look();
+    if (look == Look::ready) return slots_ + queue_.index() * slot_bytes_;
+    if (look == Look::corrupt) [[unlikely]]
+      breach_->corrupt(peer_);
+    return nullptr;
+  }
+
+  void place(std::byte*, std::size_t) override {}
+
+  void release() override {
+    queue_.release();
+    doorbells_->kick(peer_);
+  }
+
+ private:
+  SlotReceiver<HostMemory> queue_;
+  const std::byte* slots_;
+  std::size_t slot_bytes_;
+  int peer_;
+  Doorbells<HostMemory>* doorbells_;
+  Breach* breach_;
+};
+
+}  // namespace gyre::transport::shm
