@@ -81,6 +81,15 @@ def outcome(entry: dict) -> Outcome:
     return one
 
 
+def outputs(log: Path) -> list[str]:
+    """What each test of a run said, passed or not."""
+    if not log.is_file():
+        return []
+    with open(log, encoding="utf-8") as lines:
+        entries = [json.loads(line) for line in lines if line.strip()]
+    return [entry.get("stdout", "") + entry.get("stderr", "") for entry in entries]
+
+
 def read(log: Path) -> list[Outcome]:
     """Outcomes of all tests of a run; `log` is Meson's testlog.json, one object per line."""
     with open(log, encoding="utf-8") as lines:

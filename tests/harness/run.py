@@ -7,6 +7,7 @@ Called by scripts/test, which has built build/ before. See --help.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 import results
 
 ROOT = Path(__file__).resolve().parents[2]
+# The undefined-behaviour sanitizer writes to stderr whatever log_path says.
+IN_OUTPUT = re.compile(r"[^\n]*: runtime error: [^\n]*")
 FAILED_LINES_MAX = 60  # of one test program's output
 
 
@@ -90,14 +93,24 @@ def with_reports(env: dict[str, str], prefix: Path) -> dict[str, str]:
     return {name: f"{value}:log_path={prefix}" for name, value in env.items()}
 
 
+def sanitizer_reports(folder: Path, log: Path) -> list[results.Outcome]:
+    """Reports of any process of a test, also where the test itself did not mind."""
+    reports = [path.read_text(errors="replace") for path in sorted(folder.glob("sanitizer.*"))]
+    for said in results.outputs(log):
+        reports += IN_OUTPUT.findall(said)
+    say(f"{len(reports)} sanitizer reports")
+    return [results.Outcome(f"sanitizer report {number}", failed=1, output=text)
+            for number, text in enumerate(reports, 1)]
+
+
 def run_tests(stage: Stage, names: list[str], suites: list[str],
               long: bool) -> list[results.Outcome]:
     """Runs tests of a finished build; all but the long ones where neither names nor suites say."""
     folder = ROOT / stage.folder
-    for old in [*folder.glob("tests/*.cases.xml"), *folder.glob("sanitizer.*")]:
-        old.unlink()
     log = folder / "meson-logs" / "testlog.json"
-    log.unlink(missing_ok=True)
+    for old in [log, folder / "test.log", *folder.glob("tests/*.cases.xml"),
+                *folder.glob("sanitizer.*")]:
+        old.unlink(missing_ok=True)
     words = ["meson", "test", "-C", stage.folder, "--no-rebuild", "--quiet",
              "--timeout-multiplier", str(stage.timeout_factor)]
     for suite in suites:
@@ -109,13 +122,8 @@ def run_tests(stage: Stage, names: list[str], suites: list[str],
     if not outcomes:
         said = (folder / "test.log").read_text(errors="replace")
         outcomes = [results.Outcome("meson test", failed=1, output=said[-4000:])]
-    reports = sorted(folder.glob("sanitizer.*"))
-    if reports:
-        text = "\n".join(path.read_text(errors="replace") for path in reports[:3])
-        outcomes.append(results.Outcome(f"{len(reports)} sanitizer reports", failed=len(reports),
-                                        output=text))
-    elif stage.env:
-        say("0 sanitizer reports")
+    if stage.env:
+        outcomes += sanitizer_reports(folder, log)
     for one in outcomes:
         if one.failed:
             say(f"FAILED {one.name}: {one.line()}\n{quoted(one.output)}")
