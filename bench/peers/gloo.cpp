@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -115,7 +116,6 @@ class GlooLibrary {
   }
 
   std::string prepare(const Operation& operation, void* send, void* receive) {
-    if (operation.registered) return "unsupported: gloo has no memory of its own to register";
     if (operation.nonblocking) return "unsupported: gloo has blocking calls only";
     if (operation.op == ReduceOp::avg) return "unsupported: gloo has no average";
     const auto elements = std::max(send_count(operation, size_), receive_count(operation, size_));
@@ -150,8 +150,9 @@ class GlooLibrary {
     return output_ ? output_ : receive;
   }
 
-  void* allocate(std::size_t) { return nullptr; }
-  void release(void*, std::size_t) {}
+  /// Gloo has no memory of its own; over TCP any is as good.
+  void* allocate(std::size_t bytes) { return std::malloc(bytes); }
+  void release(void* data, std::size_t) { std::free(data); }
 
  private:
   using Context = std::shared_ptr<gloo::rendezvous::Context>;
