@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,7 +35,13 @@ class ControlThread {
   using Task = std::function<void()>;
   using OnReady = std::function<void(std::uint32_t events)>;  ///< EPOLLIN, EPOLLOUT, ...
   using WatchId = std::uint64_t;
-  using TimerId = std::uint64_t;
+
+  /// Names a timer; a default one names none.
+  struct Timer {
+    Nanoseconds at = 0;
+    std::uint64_t number = 0;
+    auto operator<=>(const Timer&) const = default;
+  };
 
   /// Starts the thread, named gyre-control, with all signals blocked. system or out_of_resources
   /// when the kernel has no descriptor or thread for it.
@@ -51,6 +58,8 @@ class ControlThread {
   void post(Task task);
   /// Runs `task` and returns when it is done; at once when called on the control thread itself.
   void run(const Task& task);
+  /// False in a forked child.
+  bool in_its_process() const;
   bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   /// Calls `on_ready` whenever the borrowed `fd` is ready for `events` (level-triggered) until
@@ -66,9 +75,9 @@ class ControlThread {
 
   /// Runs `task` once, when `moment` has passed or up to a millisecond later.
   /// Never runs for a deadline that never passes.
-  TimerId at(Deadline moment, Task task);
-  /// 0 and timers that have run are ignored.
-  void cancel(TimerId timer);
+  Timer at(Deadline moment, Task task);
+  /// Timers that have run are ignored.
+  void cancel(Timer timer);
 
  private:
   struct Watch {
@@ -79,10 +88,9 @@ class ControlThread {
   ControlThread();
   Status open();
   void loop();
-  void run_tasks();
+  bool run_tasks();
   void run_timers();
   int sleep_ms() const;
-  bool in_its_process() const;
 
   const pid_t process_;
   ProcessToken token_ = {};
@@ -96,9 +104,8 @@ class ControlThread {
   // The control thread's own.
   std::unordered_map<WatchId, std::shared_ptr<Watch>> watches_;
   WatchId next_watch_ = 1;
-  std::map<TimerId, std::pair<Nanoseconds, Task>> timer_tasks_;
-  std::multimap<Nanoseconds, TimerId> timers_;
-  TimerId next_timer_ = 1;
+  std::map<Timer, Task> timers_;
+  std::uint64_t next_timer_ = 1;
 
   std::thread thread_;
 };
