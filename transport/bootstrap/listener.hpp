@@ -34,6 +34,7 @@ class Listener {
 
  private:
   Listener(ControlThread& control, const UniqueId& id);
+  void admit(Client client);
 
   ControlThread& control_;
   UniqueId id_;

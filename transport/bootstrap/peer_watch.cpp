@@ -1,0 +1,87 @@
+#include "transport/bootstrap/peer_watch.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+namespace gyre::transport {
+namespace {
+
+std::atomic_ref<std::uint8_t> flag_of(const SharedMapping& mapping, int rank) {
+  return std::atomic_ref(reinterpret_cast<std::uint8_t*>(mapping.data())[rank]);
+}
+
+}  // namespace
+
+Result<UniqueFd> own_pidfd() {
+  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  if (!fd) return system_error("pidfd_open (Linux 5.3 or newer is needed)", errno);
+  return fd;
+}
+
+Result<UniqueFd> DeparturePage::make(int size) {
+  return make_sealed_memory("gyre-departures", static_cast<std::size_t>(size));
+}
+
+Result<DeparturePage> DeparturePage::map(int fd, int size) {
+  if (auto status = check_sealed_memory(fd, static_cast<std::size_t>(size)); !status)
+    return status.within("page of departures");
+  auto mapping = SharedMapping::of(fd, 0, static_cast<std::size_t>(size));
+  if (!mapping) return mapping.status();
+  DeparturePage page;
+  page.mapping_ = std::move(*mapping);
+  return page;
+}
+
+void DeparturePage::note(int rank) {
+  // Read by others after the end of this process, which the kernel orders after everything in it.
+  flag_of(mapping_, rank).store(1, std::memory_order_relaxed);
+}
+
+bool DeparturePage::has_left(int rank) const {
+  return flag_of(mapping_, rank).load(std::memory_order_relaxed) != 0;
+}
+
+PeerWatch::PeerWatch(ControlThread& control, DeparturePage page, Processes processes,
+                     OnEnded on_ended)
+    : control_(control),
+      page_(std::move(page)),
+      processes_(std::move(processes)),
+      on_ended_(std::move(on_ended)),
+      watches_(processes_.pidfds.size()) {}
+
+Result<std::unique_ptr<PeerWatch>> PeerWatch::start(ControlThread& control, DeparturePage page,
+                                                    Processes processes, OnEnded on_ended) {
+  std::unique_ptr<PeerWatch> peers(
+      new PeerWatch(control, std::move(page), std::move(processes), std::move(on_ended)));
+  for (std::size_t first = 0; first < peers->watches_.size(); ++first) {
+    const UniqueFd& pidfd = peers->processes_.pidfds[first];
+    if (!pidfd) continue;
+    const auto watch =
+        control.watch(pidfd.get(), EPOLLIN, [raw = peers.get(), first](std::uint32_t) {
+          raw->on_end_of_process(static_cast<int>(first));
+        });
+    if (!watch) return watch.status();
+    peers->watches_[first] = *watch;
+  }
+  return peers;
+}
+
+PeerWatch::~PeerWatch() {
+  for (const auto watch : watches_)
+    if (watch != 0) control_.unwatch(watch);
+}
+
+void PeerWatch::on_end_of_process(int first) {
+  const auto at = static_cast<std::size_t>(first);
+  control_.unwatch(std::exchange(watches_[at], 0));
+  processes_.pidfds[at].reset();
+  for (std::size_t rank = at; rank < processes_.first.size(); ++rank)
+    if (processes_.first[rank] == first)
+      on_ended_(static_cast<int>(rank), page_.has_left(static_cast<int>(rank)));
+}
+
+}  // namespace gyre::transport
