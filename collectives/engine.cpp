@@ -14,6 +14,7 @@ Engine::Engine(transport::Endpoint& endpoint, EngineOptions options)
       options_(std::move(options)),
       rank_(endpoint.rank()),
       size_(endpoint.size()),
+      pumps_(endpoint.kind() == transport::LinkKind::message),
       executor_(endpoint, options_.last_level_cache_bytes),
       announcements_(static_cast<std::size_t>(endpoint.size())),
       contributions_(static_cast<std::size_t>(endpoint.size())) {}
@@ -73,6 +74,7 @@ Status Engine::plan(bool all_mapped) {
 }
 
 Progress Engine::progress() {
+  if (pumps_) endpoint_.pump();
   switch (operation_->state) {
     case OperationState::announcing: return announce();
     case OperationState::collecting: return collect();

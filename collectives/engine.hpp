@@ -61,6 +61,7 @@ class Engine {
   const EngineOptions options_;
   const int rank_;
   const int size_;
+  const bool pumps_;  ///< message links move only when asked to
   Executor executor_;
 
   Operation* operation_ = nullptr;

@@ -52,8 +52,10 @@ struct Operation {
   std::uint32_t stage = 0;  ///< of the schedule, for the records
   Waiting waiting;
 
-  /// Set by the driver when it first looks at the clock; 0 before.
-  std::int64_t deadline_ns = 0;
+  /// When the driver first looked at the clock for this operation, and last; 0: it was over before
+  /// that, within the polls that read no clock.
+  std::int64_t first_look_ns = 0;
+  std::int64_t last_look_ns = 0;
 };
 
 /// Sees each message as it is handed to a link. For tests and diagnosis; none in normal runs.
