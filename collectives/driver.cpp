@@ -49,7 +49,7 @@ class LongWait {
 
  private:
   void look_at_clock() {
-    const std::int64_t now_ns = now();
+    const std::int64_t now_ns = monotonic_now();
     Operation& operation = *communicator_.current();
     if (operation.first_look_ns == 0) operation.first_look_ns = now_ns;
     operation.last_look_ns = now_ns;
