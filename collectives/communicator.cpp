@@ -100,6 +100,14 @@ const Operation* Communicator::find(std::uint64_t sequence) const {
   return &slot(sequence);
 }
 
+std::uint64_t Communicator::bytes_sent() const { return engine_.bytes_sent(); }
+
+std::string_view Communicator::last_algorithm() const {
+  if (started_ == 0) return "";
+  const auto* schedule = slot(started_).choice.schedule;
+  return schedule ? schedule->algorithm : "announcement";
+}
+
 std::vector<int> Communicator::missing_from(std::uint64_t sequence) const {
   std::vector<int> missing;
   for (int peer = 0; peer < size(); ++peer)

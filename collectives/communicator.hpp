@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.hpp"
@@ -32,7 +33,12 @@ class Communicator {
   Progress progress();
 
   bool finished(std::uint64_t sequence) const { return sequence <= finished_; }
+  std::uint64_t operations_started() const { return started_; }
   std::uint64_t operations_finished() const { return finished_; }
+  /// Payload handed to links so far.
+  std::uint64_t bytes_sent() const;
+  /// Of the last operation that was started; "" before.
+  std::string_view last_algorithm() const;
 
   /// The oldest unfinished operation, or nullptr.
   Operation* current() { return finished_ < started_ ? &slot(finished_ + 1) : nullptr; }

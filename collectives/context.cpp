@@ -19,7 +19,9 @@ Result<std::unique_ptr<Context>> Context::create(const Settings& settings, const
   return context;
 }
 
-Context::Context(const Settings& settings, const Log& log) : settings_(settings), log_(log) {}
+// Fences are registered here, before the control thread exists: with one thread it is cheap.
+Context::Context(const Settings& settings, const Log& log)
+    : settings_(settings), log_(log), fence_mode_(transport::shm::register_fences()) {}
 
 Status Context::open() {
   const std::size_t page = device::page_bytes();
@@ -79,20 +81,36 @@ std::unique_ptr<transport::Listener> Context::take_listener(const transport::Uni
   return listener;
 }
 
-Result<std::shared_ptr<transport::shm::Segment>> Context::attach(
+Result<std::shared_ptr<transport::shm::Segment>> Context::create_segment(
+    const transport::shm::SegmentLayout& layout) {
+  auto segment = transport::shm::Segment::create(layout, fence_mode_);
+  if (!segment) return segment.status();
+  const std::lock_guard lock(mutex_);
+  if (Status status = remember((*segment)->fd(), *segment); !status) return status;
+  return segment;
+}
+
+Result<std::shared_ptr<transport::shm::Segment>> Context::attach_segment(
     int memfd, const transport::shm::SegmentLayout& layout) {
   struct stat file {};
   if (fstat(memfd, &file) != 0) return system_error("shared memory: fstat", errno);
   const std::lock_guard lock(mutex_);
-  std::erase_if(attached_, [](const Attached& known) { return known.segment.expired(); });
-  for (const Attached& known : attached_) {
+  for (const KnownSegment& known : segments_) {
     if (known.device != file.st_dev || known.inode != file.st_ino) continue;
     if (auto segment = known.segment.lock()) return segment;
   }
-  auto segment = transport::shm::Segment::attach(memfd, layout);
+  auto segment = transport::shm::Segment::attach(memfd, layout, fence_mode_);
   if (!segment) return segment.status();
-  attached_.push_back({file.st_dev, file.st_ino, *segment});
-  return *segment;
+  if (Status status = remember(memfd, *segment); !status) return status;
+  return segment;
+}
+
+Status Context::remember(int memfd, const std::shared_ptr<transport::shm::Segment>& segment) {
+  struct stat file {};
+  if (fstat(memfd, &file) != 0) return system_error("shared memory: fstat", errno);
+  std::erase_if(segments_, [](const KnownSegment& known) { return known.segment.expired(); });
+  segments_.push_back({file.st_dev, file.st_ino, segment});
+  return {};
 }
 
 }  // namespace gyre::collectives

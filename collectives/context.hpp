@@ -45,8 +45,11 @@ class Context {
   /// it lives on are the parent's.
   Status check_process() const;
 
-  /// The communicator segment behind `memfd`: ranks of one process share one mapping.
-  Result<std::shared_ptr<transport::shm::Segment>> attach(
+  // Memory of a communicator: ranks of one process share one Segment object, so one mapping.
+  Result<std::shared_ptr<transport::shm::Segment>> create_segment(
+      const transport::shm::SegmentLayout& layout);
+  /// `memfd` is what another rank, of this process or not, has created.
+  Result<std::shared_ptr<transport::shm::Segment>> attach_segment(
       int memfd, const transport::shm::SegmentLayout& layout);
 
   // Communicators alive; the context may go only when there are none.
@@ -55,7 +58,7 @@ class Context {
   int communicators() const { return communicators_.load(std::memory_order_relaxed); }
 
  private:
-  struct Attached {
+  struct KnownSegment {
     std::uint64_t device;
     std::uint64_t inode;
     std::weak_ptr<transport::shm::Segment> segment;
@@ -63,16 +66,18 @@ class Context {
 
   Context(const Settings& settings, const Log& log);
   Status open();
+  Status remember(int memfd, const std::shared_ptr<transport::shm::Segment>& segment);
 
   const Settings settings_;
   const Log log_;
+  const transport::shm::FenceMode fence_mode_;
   std::byte* fork_guard_ = nullptr;  ///< a page that the kernel wipes in a forked child
   std::unique_ptr<transport::ControlThread> control_;
   std::unique_ptr<transport::SegmentExchange> exchange_;
   std::unique_ptr<MemoryRegistry> memory_;
   std::mutex mutex_;  // guards the lists below
   std::vector<std::unique_ptr<transport::Listener>> listeners_;
-  std::vector<Attached> attached_;
+  std::vector<KnownSegment> segments_;
   std::atomic<int> communicators_ = 0;
 };
 

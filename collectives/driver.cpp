@@ -24,6 +24,17 @@ void pause() {
 #endif
 }
 
+/// Notes the time for the current operation and fails it if its deadline has passed. Returns what is
+/// left, 0 or less when nothing is.
+std::int64_t look(Communicator& communicator, std::int64_t now_ns) {
+  Operation& operation = *communicator.current();
+  if (operation.first_look_ns == 0) operation.first_look_ns = now_ns;
+  operation.last_look_ns = now_ns;
+  const std::int64_t left_ns = operation.first_look_ns + operation.timeout_ns - now_ns;
+  if (left_ns <= 0) communicator.expire(operation);
+  return left_ns;
+}
+
 /// One wait, from the first look at the clock to its end.
 class LongWait {
  public:
@@ -50,11 +61,8 @@ class LongWait {
  private:
   void look_at_clock() {
     const std::int64_t now_ns = monotonic_now();
-    Operation& operation = *communicator_.current();
-    if (operation.first_look_ns == 0) operation.first_look_ns = now_ns;
-    operation.last_look_ns = now_ns;
-    const std::int64_t left_ns = operation.first_look_ns + operation.timeout_ns - now_ns;
-    if (left_ns <= 0) return communicator_.expire(operation);
+    const std::int64_t left_ns = look(communicator_, now_ns);
+    if (left_ns <= 0) return;
     if (idle_since_ns_ == 0) idle_since_ns_ = now_ns;
     const std::int64_t idle_ns = now_ns - idle_since_ns_;
     if (idle_ns < policy_.spin_ns) {
@@ -86,6 +94,13 @@ class LongWait {
 WaitPolicy wait_policy(int ranks, int cores) {
   if (ranks <= cores) return {};
   return {.spin_ns = 0, .yield_ns = 100'000};
+}
+
+bool poll(Communicator& communicator, std::uint64_t sequence) {
+  const Progress progress = communicator.progress();
+  if (communicator.finished(sequence) || progress == Progress::failed) return true;
+  if (progress == Progress::waiting) look(communicator, monotonic_now());
+  return communicator.endpoint().aborted();
 }
 
 Status wait(Communicator& communicator, std::uint64_t sequence, const WaitPolicy& policy) {

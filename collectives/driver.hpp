@@ -21,4 +21,7 @@ WaitPolicy wait_policy(int ranks, int cores);
 /// operation's deadline has passed (which fails it). The calling thread is the one that drives it.
 Status wait(Communicator& communicator, std::uint64_t sequence, const WaitPolicy& policy);
 
+/// Advances once, without waiting; true when wait() would return at once. Notices the deadline.
+bool poll(Communicator& communicator, std::uint64_t sequence);
+
 }  // namespace gyre::collectives

@@ -38,16 +38,23 @@ Status Engine::begin(Operation& operation) {
   announcement_.header[0] = header_.words[0];
   announcement_.header[1] = header_.words[1];
   if (small_) {
-    if (const std::size_t bytes = contribution_bytes(call, size_);
-        bytes > 0 && (call.collective != Collective::broadcast || call.root == rank_)) {
-      std::memcpy(announcement_.payload.data(), operation.buffers.input, bytes);
-    }
+    const bool sends = call.collective != Collective::broadcast || call.root == rank_;
+    contribution_ = sends ? contribution_bytes(call, size_) : 0;
+    if (contribution_ > 0)
+      std::memcpy(announcement_.payload.data(), operation.buffers.input, contribution_);
   } else {
     encode_refs(operation.buffers, announcement_);
     executor_.begin(operation, header_, options_.trace);
   }
   operation.state = OperationState::announcing;
   return {};
+}
+
+std::uint64_t Engine::bytes_sent() const {
+  std::uint64_t bytes = endpoint_.to_all().bytes_sent() + executor_.bytes_stored() + announced_bytes_;
+  for (int peer = 0; peer < size_; ++peer)
+    if (peer != rank_) bytes += endpoint_.to(peer).bytes_sent();
+  return bytes;
 }
 
 Status Engine::plan(bool all_mapped) {
@@ -96,6 +103,7 @@ Progress Engine::announce() {
   if (size_ > 1 && !endpoint_.announce(operation_->sequence, announcement_))
     return wait_for({"room for another call", -1});
   if (small_) {
+    announced_bytes_ += contribution_;
     operation_->state = OperationState::exchanging;
     return exchange();
   }

@@ -45,6 +45,9 @@ class Engine {
   Progress progress();
 
   const EngineOptions& options() const { return options_; }
+  /// Payload bytes this rank has stored for, or posted to, others: in links, announcements, and
+  /// peers' mapped buffers.
+  std::uint64_t bytes_sent() const;
 
  private:
   Status plan(bool all_mapped);
@@ -68,6 +71,8 @@ class Engine {
   Header header_;
   transport::Announcement announcement_;
   bool small_ = false;       ///< the announcements carry it all
+  std::size_t contribution_ = 0;       ///< bytes of a small operation's payload
+  std::uint64_t announced_bytes_ = 0;  ///< payload that announcements have carried
   bool all_mapped_ = false;  ///< of the announcements collected so far
   int cursor_ = 0;           ///< ranks before it have been collected
   schedules::Action action_;  ///< at operation_->step, where has_action_

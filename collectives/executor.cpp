@@ -334,6 +334,10 @@ void Executor::compute(const Action& action) {
   if (apart && !user_destinations_.empty())
     kernels::copy(user_destinations_, destinations[0], bytes, kernels::Store::streamed);
   work_bytes_ = bytes * (sources_.size() + destinations.size());
+  for (const Operand& destination : action.destination) {
+    if (destination.place == Place::every_output)
+      bytes_stored_ += bytes * static_cast<std::size_t>(size_ - 1);
+  }
 }
 
 Outcome Executor::send(const Action& action) {

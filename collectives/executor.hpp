@@ -47,6 +47,8 @@ class Executor {
   bool offers_mapped(int peer) const { return peers_[static_cast<std::size_t>(peer)].offers; }
 
   const Waiting& waiting() const { return waiting_; }
+  /// Bytes stored so far into mapped buffers of other ranks.
+  std::uint64_t bytes_stored() const { return bytes_stored_; }
   /// Bytes loaded and stored by the last action that was done: what a bounded step is measured in.
   std::size_t work_bytes() const { return work_bytes_; }
 
@@ -103,6 +105,7 @@ class Executor {
   bool computed_ = false;      ///< the current action only has to be sent (message links)
   int cursor_ = 0;             ///< ranks before it are ready for the current wait
   std::size_t work_bytes_ = 0;
+  std::uint64_t bytes_stored_ = 0;
   Waiting waiting_;
 
   std::vector<Peer> peers_;
