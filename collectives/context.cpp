@@ -32,7 +32,7 @@ Status Context::open() {
     return system_error("context: madvise(MADV_WIPEONFORK)", errno);
   *fork_guard_ = std::byte{1};
 
-  auto control = transport::ControlThread::start(monotonic_now);
+  auto control = transport::ControlThread::start();
   if (!control) return control.status().within("context");
   control_ = std::move(*control);
   auto exchange = transport::SegmentExchange::start(*control_);

@@ -52,12 +52,12 @@ Result<std::unique_ptr<Member>> Member::join(Context& context, const Request& re
 }
 
 Status Member::open(const Request& request) {
-  const std::int64_t deadline_ns = monotonic_now() + request.timeout_ns;
+  const Deadline deadline = Deadline::after(monotonic_now(), request.timeout_ns);
   transport::Group::Request group;
   group.id = request.id;
   group.rank = request.rank;
   group.size = request.size;
-  group.deadline_ns = deadline_ns;
+  group.deadline = deadline;
   if (request.rank == 0) {
     group.listener = context_.take_listener(request.id);
     if (!group.listener) {
@@ -80,7 +80,7 @@ Status Member::open(const Request& request) {
       static_cast<std::uint32_t>(shape.slot_bytes));
   mine.tuning.slots = static_cast<int>(
       settings.slots.value_or(static_cast<std::uint32_t>(shape.slots)));
-  auto gathered = group_->all_gather(mine.encode(), deadline_ns);
+  auto gathered = group_->all_gather(mine.encode(), deadline);
   if (!gathered) return gathered.status();
   std::vector<RankRecord> records;
   for (const auto& bytes : *gathered) {
@@ -88,10 +88,10 @@ Status Member::open(const Request& request) {
     if (!record) return record.status();
     records.push_back(std::move(*record));
   }
-  return attach(request, deadline_ns, records);
+  return attach(request, deadline, records);
 }
 
-Status Member::attach(const Request& request, std::int64_t deadline_ns,
+Status Member::attach(const Request& request, Deadline deadline,
                       const std::vector<RankRecord>& records) {
   const Tuning& tuning = records.front().tuning;
   const transport::SlotShape shape{tuning.slot_bytes, tuning.slots};
@@ -103,7 +103,7 @@ Status Member::attach(const Request& request, std::int64_t deadline_ns,
     if (!created) return created.status();
     segment = std::move(*created);
   }
-  auto shared = group_->share(segment ? segment->fd() : -1, layout->total_bytes, deadline_ns);
+  auto shared = group_->share(segment ? segment->fd() : -1, layout->total_bytes, deadline);
   if (!shared) return shared.status();
   if (!segment) {
     auto attached = context_.attach_segment(shared->get(), *layout);

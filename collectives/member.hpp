@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/status.hpp"
 #include "collectives/communicator.hpp"
@@ -79,7 +80,7 @@ class Member {
 
   Member(Context& context, const Request& request);
   Status open(const Request& request);
-  Status attach(const Request& request, std::int64_t deadline_ns,
+  Status attach(const Request& request, Deadline deadline,
                 const std::vector<RankRecord>& records);
   Status log_failure(Status status);
 
