@@ -14,12 +14,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/status.hpp"
 #include "transport/bootstrap/control_thread.hpp"
+#include "transport/bootstrap/sealed_memory.hpp"
+#include "transport/bootstrap/socket.hpp"
 #include "transport/bootstrap/unique_id.hpp"
 
 namespace gyre::transport {
@@ -28,7 +30,7 @@ namespace gyre::transport {
 /// (which only authenticated ranks see). Not for logs.
 struct ExchangeAddress {
   static constexpr std::size_t encoded_bytes = 32;
-  std::array<std::byte, 16> name = {};  ///< of the abstract socket
+  AbstractName name = {};
   Secret key = {};
 
   std::array<std::byte, encoded_bytes> encode() const;
@@ -36,24 +38,26 @@ struct ExchangeAddress {
   bool operator==(const ExchangeAddress&) const = default;
 };
 
-/// A segment of another process (or our own) in our address space. Whoever holds the shared_ptr
-/// keeps it mapped; drop it when no operation uses it and withdrawn() says that its owner has freed
-/// it.
+/// A segment in our address space. Whoever holds the shared_ptr keeps it mapped; drop it when no
+/// operation uses it and withdrawn() says that its owner has freed it.
 class MappedSegment {
  public:
-  virtual ~MappedSegment() = default;
+  /// Another process's, unmapped on destruction.
+  explicit MappedSegment(SharedMapping mapping)
+      : mapping_(std::move(mapping)), data_(mapping_.data()), bytes_(mapping_.bytes()) {}
+  /// Our own, at its owner's address.
+  MappedSegment(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  MappedSegment(const MappedSegment&) = delete;
+  MappedSegment& operator=(const MappedSegment&) = delete;
+
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   /// Any thread.
   bool withdrawn() const { return withdrawn_.load(std::memory_order_relaxed); }
-
- protected:
-  MappedSegment(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
   void withdraw() { withdrawn_.store(true, std::memory_order_relaxed); }
 
  private:
-  friend class SegmentExchange;
-  friend class SegmentImporter;
+  SharedMapping mapping_;
   std::byte* const data_;
   const std::size_t bytes_;
   // Advice, not synchronisation: the memory itself stays valid until it is unmapped.
@@ -109,7 +113,8 @@ class SegmentExchange {
   SegmentLookup lookup(const ExchangeAddress& owner, SegmentName name);
 
   /// `callback` is called on the control thread whenever a pending lookup has an answer. Returns a
-  /// number for stop_progress(), after which the callback does not run any more.
+  /// number for stop_progress(), after which the callback does not run any more. It may not call
+  /// either of these two.
   std::uint64_t on_progress(std::function<void()> callback);
   void stop_progress(std::uint64_t number);
 
