@@ -189,7 +189,8 @@ void Member::abort() {
 
 Status Member::leave() {
   Status status;
-  if (const std::uint64_t last = communicator_->operations_started(); last > 0) status = wait(last);
+  const std::uint64_t last = communicator_->operations_started();
+  if (last > communicator_->operations_finished() && !endpoint_->aborted()) status = wait(last);
   endpoint_->depart();
   group_->goodbye();
   return status;

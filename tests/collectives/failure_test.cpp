@@ -103,18 +103,17 @@ TEST_CASE("abort ends every rank's operation at once") {
         expect(all_reduce(rank, values), GYRE_ABORTED, 1, "rank 1 aborted");
     if (std::chrono::steady_clock::now() - began > std::chrono::seconds(5)) return "took too long";
     return complaint;
-  }, {.destroys = false});
+  });
 }
 
 TEST_CASE("a communicator that has failed refuses further calls with the same reason") {
   run_threads(2, [](const Rank& rank) -> std::string {
     static_cast<void>(gyre_comm_abort(rank.comm));
     std::vector<float> values(10, 1.0f);
-    if (auto complaint = expect(all_reduce(rank, values), GYRE_ABORTED, gyre_error_rank(), "aborted");
-        !complaint.empty())
-      return complaint;
+    if (all_reduce(rank, values) != GYRE_ABORTED) return "the call was not refused";
+    if (std::string(gyre_last_error()).find("aborted") == std::string::npos) return "no reason";
     return gyre_comm_error(rank.comm) == GYRE_ABORTED ? "" : "gyre_comm_error says ok";
-  }, {.destroys = false});
+  });
 }
 
 TEST_CASE("bad calls are refused and harm nothing") {
