@@ -6,8 +6,8 @@ namespace gyre::collectives {
 
 namespace {
 
-/// The payload of a large operation. Only ranks of one machine map each other's memory, so the words
-/// are in that machine's order.
+/// The payload of a large operation. Only ranks of one machine map each other's memory, so the
+/// words are in that machine's order.
 struct RefWords {
   std::uint32_t input_segment;
   std::uint32_t input_generation;

@@ -51,8 +51,9 @@ gyre_status guarded(Body&& body) {
 template <typename Options>
 Status check_options(const Options* options) {
   if (!options || options->struct_bytes >= sizeof(options->struct_bytes)) return {};
-  return Status(Code::invalid_argument,
-                "an options struct has struct_bytes = 0: set it to sizeof the struct and zero the rest");
+  return Status(
+      Code::invalid_argument,
+      "an options struct has struct_bytes = 0: set it to sizeof the struct and zero the rest");
 }
 
 /// A field of an options struct that may be older, and so shorter, than this library's.

@@ -38,8 +38,8 @@ Status create(gyre_context_t context, const gyre_unique_id* id, int rank, int si
   }
   const auto decoded = transport::UniqueId::decode(std::as_bytes(std::span(id->bytes)));
   if (!decoded) return decoded.status();
-  const std::uint32_t timeout_ms = option(options, &gyre_comm_options::timeout_ms,
-                                          context->context->settings().timeout_ms);
+  const std::uint32_t timeout_ms =
+      option(options, &gyre_comm_options::timeout_ms, context->context->settings().timeout_ms);
   const std::int64_t timeout_ns = timeout_ms * ns_per_ms;
   auto member = Member::join(*context->context, {*decoded, rank, size, timeout_ns});
   if (!member) return member.status();
@@ -58,10 +58,9 @@ Buffers find_buffers(gyre_comm& comm, const Call& call, const void* send, void* 
   buffers.output_ref = member.find_memory(recv, extent.output_bytes);
   if (buffers.output_ref.segment == 0) return buffers;
   // A rank that sends nothing offers its output in place of an input.
-  const bool sends = call.collective != Collective::broadcast ||
-                     call.root == member.communicator().rank();
-  buffers.input_ref =
-      sends ? member.find_memory(send, extent.input_bytes) : buffers.output_ref;
+  const bool sends =
+      call.collective != Collective::broadcast || call.root == member.communicator().rank();
+  buffers.input_ref = sends ? member.find_memory(send, extent.input_bytes) : buffers.output_ref;
   return buffers;
 }
 
@@ -124,9 +123,8 @@ using gyre::collectives::Arguments;
 
 gyre_status gyre_comm_create(gyre_context_t context, const gyre_unique_id* id, int rank, int size,
                              const gyre_comm_options* options, gyre_comm_t* comm) {
-  return guarded([&] {
-    return report(gyre::collectives::create(context, id, rank, size, options, comm));
-  });
+  return guarded(
+      [&] { return report(gyre::collectives::create(context, id, rank, size, options, comm)); });
 }
 
 gyre_status gyre_comm_destroy(gyre_comm_t comm) {
@@ -175,8 +173,8 @@ gyre_status gyre_reduce_scatter(gyre_comm_t comm, gyre_buffer send, gyre_buffer 
                                 size_t recv_count, gyre_dtype dtype, gyre_op op,
                                 gyre_stream_t stream, const gyre_options* options,
                                 gyre_request_t* request) {
-  const Arguments arguments{Collective::reduce_scatter, send.data, recv.data, recv_count, dtype, op,
-                            0};
+  const Arguments arguments{
+      Collective::reduce_scatter, send.data, recv.data, recv_count, dtype, op, 0};
   return gyre::collectives::collective(comm, arguments, send, recv, stream, options, request);
 }
 
@@ -202,8 +200,7 @@ gyre_status gyre_barrier(gyre_comm_t comm, gyre_stream_t stream, const gyre_opti
 gyre_status gyre_wait(gyre_request_t* request) {
   return guarded([&] {
     if (Status status = gyre::collectives::check_request(request); !status) return report(status);
-    return gyre::collectives::finish(request,
-                                     (*request)->comm->member->wait((*request)->sequence));
+    return gyre::collectives::finish(request, (*request)->comm->member->wait((*request)->sequence));
   });
 }
 
@@ -221,8 +218,9 @@ gyre_status gyre_comm_get_stats(gyre_comm_t comm, gyre_comm_stats* stats) {
   return guarded([&] {
     if (!comm) return report(gyre::collectives::null_comm());
     if (!stats || stats->struct_bytes < sizeof(gyre_comm_stats)) {
-      return report(Status(Code::invalid_argument,
-                           "gyre_comm_get_stats: set stats->struct_bytes to sizeof(gyre_comm_stats)"));
+      return report(
+          Status(Code::invalid_argument,
+                 "gyre_comm_get_stats: set stats->struct_bytes to sizeof(gyre_comm_stats)"));
     }
     const auto& communicator = comm->member->communicator();
     stats->operations = communicator.operations_finished();

@@ -52,8 +52,8 @@ Status create_context(const gyre_context_options* options, gyre_context_t* conte
   if (!settings->algorithm.empty()) {
     if (Status status = check_algorithm(settings->algorithm); !status) return status;
   }
-  const char* name = option(options, &gyre_context_options::log_level,
-                            static_cast<const char*>(nullptr));
+  const char* name =
+      option(options, &gyre_context_options::log_level, static_cast<const char*>(nullptr));
   const Result<LogLevel> level = level_of(name, settings->log_level);
   if (!level) return level.status();
   auto made = Context::create(*settings, Log(*level));
@@ -80,9 +80,10 @@ gyre_status gyre_context_destroy(gyre_context_t context) {
                            "them first"));
     }
     if (context->context->memory().size() > 0) {
-      return report(Status(Code::invalid_argument,
-                           "gyre_context_destroy: memory of this context is allocated or registered; "
-                           "gyre_free or gyre_deregister it first"));
+      return report(
+          Status(Code::invalid_argument,
+                 "gyre_context_destroy: memory of this context is allocated or registered; "
+                 "gyre_free or gyre_deregister it first"));
     }
     delete context;
     return GYRE_OK;
@@ -98,7 +99,8 @@ gyre_status gyre_get_unique_id(gyre_context_t context, gyre_unique_id* id) {
     const auto encoded = made->encode();
     if (!encoded) return report(encoded.status());
     static_assert(sizeof id->bytes == sizeof *encoded);
-    std::copy_n(reinterpret_cast<const unsigned char*>(encoded->data()), encoded->size(), id->bytes);
+    std::copy_n(reinterpret_cast<const unsigned char*>(encoded->data()), encoded->size(),
+                id->bytes);
     return GYRE_OK;
   });
 }

@@ -15,8 +15,7 @@ namespace {
 constexpr std::uint64_t bytes_max = std::numeric_limits<std::int64_t>::max();
 
 Status invalid(const Arguments& arguments, std::string_view text) {
-  return Status(Code::invalid_argument,
-                fmt::format("{}: {}", name_of(arguments.collective), text));
+  return Status(Code::invalid_argument, fmt::format("{}: {}", name_of(arguments.collective), text));
 }
 
 template <typename Row>
@@ -42,9 +41,8 @@ Status check_numbers(const Arguments& arguments, int size) {
   }
   if (arguments.collective == Collective::broadcast &&
       (arguments.root < 0 || arguments.root >= size)) {
-    return invalid(arguments,
-                   fmt::format("root {} is not a rank; there are ranks 0 to {}", arguments.root,
-                               size - 1));
+    return invalid(arguments, fmt::format("root {} is not a rank; there are ranks 0 to {}",
+                                          arguments.root, size - 1));
   }
   const std::uint64_t limit =
       bytes_max / size_of(static_cast<DataType>(arguments.type)) / static_cast<unsigned>(size);
@@ -67,15 +65,14 @@ Status check_overlap(const Arguments& arguments, const Call& call, int rank, int
       : call.collective == Collective::all_gather   ? send == recv + place * extent.input_bytes
                                                     : send == recv;
   if (in_place) return {};
-  return invalid(arguments,
-                 fmt::format("send and recv overlap, {} bytes apart; give the same place ({}) or "
-                             "buffers that don't overlap",
-                             recv > send ? recv - send : send - recv,
-                             call.collective == Collective::reduce_scatter
-                                 ? "recv = send + rank * recv_count"
-                             : call.collective == Collective::all_gather
-                                 ? "send = recv + rank * send_count"
-                                 : "send = recv"));
+  return invalid(
+      arguments,
+      fmt::format("send and recv overlap, {} bytes apart; give the same place ({}) or "
+                  "buffers that don't overlap",
+                  recv > send ? recv - send : send - recv,
+                  call.collective == Collective::reduce_scatter ? "recv = send + rank * recv_count"
+                  : call.collective == Collective::all_gather   ? "send = recv + rank * send_count"
+                                                                : "send = recv"));
 }
 
 }  // namespace
@@ -88,8 +85,8 @@ Result<Call> check(const Arguments& arguments, int rank, int size) {
   call.type = static_cast<DataType>(arguments.type);
   if (reduces(call.collective)) call.op = static_cast<ReduceOp>(arguments.op);
   if (call.collective == Collective::broadcast) call.root = arguments.root;
-  const bool parts = call.collective == Collective::reduce_scatter ||
-                     call.collective == Collective::all_gather;
+  const bool parts =
+      call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
   call.count = arguments.part_count * (parts ? static_cast<std::size_t>(size) : 1);
   if (call.count == 0) return call;
   const bool sends = call.collective != Collective::broadcast || rank == call.root;

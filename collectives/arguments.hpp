@@ -10,8 +10,8 @@
 
 namespace gyre::collectives {
 
-/// A collective call as the C API gets it. `part_count` is the caller's count: of the smaller buffer
-/// for reduce_scatter and all_gather.
+/// A collective call as the C API gets it. `part_count` is the caller's count: of the smaller
+/// buffer for reduce_scatter and all_gather.
 struct Arguments {
   Collective collective = Collective::barrier;
   const void* send = nullptr;

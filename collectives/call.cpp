@@ -6,7 +6,8 @@ namespace gyre::collectives {
 
 namespace {
 
-// words[0]: count. words[1], from bit 0: collective 8, type 8, op 8, mapped 8, root 16, plan hash 16.
+// words[0]: count. words[1], from bit 0: collective 8, type 8, op 8, mapped 8, root 16, plan
+// hash 16.
 constexpr int type_shift = 8;
 constexpr int op_shift = 16;
 constexpr int root_shift = 32;
@@ -22,20 +23,19 @@ Enum field(std::uint64_t word, int shift) {
 Header encode(const Call& call, bool offers_mapped, std::uint16_t plan_hash) {
   Header header;
   header.words[0] = call.count;
-  header.words[1] = static_cast<std::uint64_t>(call.collective) |
-                    static_cast<std::uint64_t>(call.type) << type_shift |
-                    static_cast<std::uint64_t>(call.op) << op_shift |
-                    (offers_mapped ? Header::mapped_bit : 0) |
-                    static_cast<std::uint64_t>(static_cast<std::uint16_t>(call.root))
-                        << root_shift |
-                    static_cast<std::uint64_t>(plan_hash) << hash_shift;
+  header.words[1] =
+      static_cast<std::uint64_t>(call.collective) |
+      static_cast<std::uint64_t>(call.type) << type_shift |
+      static_cast<std::uint64_t>(call.op) << op_shift | (offers_mapped ? Header::mapped_bit : 0) |
+      static_cast<std::uint64_t>(static_cast<std::uint16_t>(call.root)) << root_shift |
+      static_cast<std::uint64_t>(plan_hash) << hash_shift;
   return header;
 }
 
 std::string describe(const Call& call) {
   if (call.collective == Collective::barrier) return "barrier";
-  std::string text = fmt::format("{} of {} {}", name_of(call.collective), call.count,
-                                 name_of(call.type));
+  std::string text =
+      fmt::format("{} of {} {}", name_of(call.collective), call.count, name_of(call.type));
   if (call.collective == Collective::broadcast) {
     text += fmt::format(" from rank {}", call.root);
   } else if (call.collective != Collective::all_gather) {

@@ -36,8 +36,8 @@ std::string describe(const Operation& operation) {
                         operation.step, operation.steps, operation.stage);
   }
   if (operation.first_look_ns > 0) {
-    text += fmt::format(", {:.1f} ms", static_cast<double>(operation.last_look_ns -
-                                                           operation.first_look_ns) / 1e6);
+    text += fmt::format(
+        ", {:.1f} ms", static_cast<double>(operation.last_look_ns - operation.first_look_ns) / 1e6);
   }
   if (operation.state != OperationState::finished && operation.waiting.what[0] != '\0') {
     text += fmt::format(", waiting for {}", operation.waiting.what);
@@ -55,10 +55,11 @@ Result<std::uint64_t> Communicator::start(const Call& call, const Buffers& buffe
                                           std::int64_t timeout_ns) {
   if (endpoint_.aborted()) return failure();
   if (started_ - finished_ == operations_max) {
-    return Status(Code::out_of_resources,
-                  fmt::format("{} operations of this communicator are in flight, the most there may "
-                              "be: wait for some",
-                              operations_max));
+    return Status(
+        Code::out_of_resources,
+        fmt::format("{} operations of this communicator are in flight, the most there may "
+                    "be: wait for some",
+                    operations_max));
   }
   const std::uint64_t sequence = ++started_;
   Operation& operation = slot(sequence);
@@ -142,10 +143,9 @@ std::string Communicator::report() const {
     text += fmt::format("  {}\n", describe(slot(sequence)));
   if (finished_ < started_) {
     const std::vector<int> missing = missing_from(finished_ + 1);
-    text += missing.empty()
-                ? fmt::format("  every rank has entered operation {}\n", finished_ + 1)
-                : fmt::format("  operation {} has not been entered by rank {}\n", finished_ + 1,
-                              fmt::join(missing, ", "));
+    text += missing.empty() ? fmt::format("  every rank has entered operation {}\n", finished_ + 1)
+                            : fmt::format("  operation {} has not been entered by rank {}\n",
+                                          finished_ + 1, fmt::join(missing, ", "));
   }
   return text;
 }

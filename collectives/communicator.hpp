@@ -25,8 +25,8 @@ class Communicator {
   int rank() const { return endpoint_.rank(); }
   int size() const { return endpoint_.size(); }
 
-  /// Queues an operation; its sequence number is its name. Arguments have been checked. Refused when
-  /// the communicator has failed or operations_max are in flight.
+  /// Queues an operation; its sequence number is its name. Arguments have been checked. Refused
+  /// when the communicator has failed or operations_max are in flight.
   Result<std::uint64_t> start(const Call& call, const Buffers& buffers, std::int64_t timeout_ns);
 
   /// Advances the oldest unfinished operation by a bounded amount; `finished` when there is none.

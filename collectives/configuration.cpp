@@ -56,8 +56,8 @@ std::vector<std::byte> RankRecord::encode() const {
 Result<RankRecord> RankRecord::decode(std::span<const std::byte> bytes) {
   Reader reader(bytes);
   RankRecord record;
-  const auto exchange = transport::ExchangeAddress::decode(
-      reader.bytes(transport::ExchangeAddress::encoded_bytes));
+  const auto exchange =
+      transport::ExchangeAddress::decode(reader.bytes(transport::ExchangeAddress::encoded_bytes));
   for (std::uint64_t& word : record.cpus.words) word = reader.u64();
   record.strict = reader.u8() != 0;
   record.tuning.forced = reader.text(name_bytes_max);

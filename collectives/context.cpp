@@ -52,9 +52,10 @@ Context::~Context() {
 
 Status Context::check_process() const {
   if (*fork_guard_ == std::byte{1}) return {};
-  return Status(Code::invalid_argument,
-                "this process was forked after its gyre context was made; the context belongs to the "
-                "parent: make a new one after fork");
+  return Status(
+      Code::invalid_argument,
+      "this process was forked after its gyre context was made; the context belongs to the "
+      "parent: make a new one after fork");
 }
 
 Result<transport::UniqueId> Context::make_id() {

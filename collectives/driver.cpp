@@ -13,7 +13,8 @@ namespace {
 /// Polls before the clock is read for the first time, and between two looks at it.
 constexpr int polls_before_clock = 64;
 constexpr int polls_between_clocks = 32;
-/// A sleeper looks around this often even if nobody rings: it bounds what a lost wake-up could cost.
+/// A sleeper looks around this often even if nobody rings: it bounds what a lost wake-up could
+/// cost.
 constexpr std::int64_t sleep_ns_max = 100'000'000;
 
 void pause() {
@@ -24,8 +25,8 @@ void pause() {
 #endif
 }
 
-/// Notes the time for the current operation and fails it if its deadline has passed. Returns what is
-/// left, 0 or less when nothing is.
+/// Notes the time for the current operation and fails it if its deadline has passed. Returns what
+/// is left, 0 or less when nothing is.
 std::int64_t look(Communicator& communicator, std::int64_t now_ns) {
   Operation& operation = *communicator.current();
   if (operation.first_look_ns == 0) operation.first_look_ns = now_ns;

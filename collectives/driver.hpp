@@ -17,8 +17,9 @@ struct WaitPolicy {
 /// Policy for `ranks` of one host on `cores` cores.
 WaitPolicy wait_policy(int ranks, int cores);
 
-/// Drives `communicator` until operation `sequence` has finished, the communicator has failed, or the
-/// operation's deadline has passed (which fails it). The calling thread is the one that drives it.
+/// Drives `communicator` until operation `sequence` has finished, the communicator has failed, or
+/// the operation's deadline has passed (which fails it). The calling thread is the one that drives
+/// it.
 Status wait(Communicator& communicator, std::uint64_t sequence, const WaitPolicy& policy);
 
 /// Advances once, without waiting; true when wait() would return at once. Notices the deadline.

@@ -24,8 +24,7 @@ Status Engine::begin(Operation& operation) {
   has_action_ = false;
   cursor_ = 0;
   const Call& call = operation.call;
-  small_ = fits_announcement(call, size_) &&
-           (options_.tuning.forced.empty() || call.count == 0);
+  small_ = fits_announcement(call, size_) && (options_.tuning.forced.empty() || call.count == 0);
   std::uint16_t hash = 0;
   if (!small_) {
     // The plan for plain buffers decides the hash: it is the one all ranks know before they meet.
@@ -51,7 +50,8 @@ Status Engine::begin(Operation& operation) {
 }
 
 std::uint64_t Engine::bytes_sent() const {
-  std::uint64_t bytes = endpoint_.to_all().bytes_sent() + executor_.bytes_stored() + announced_bytes_;
+  std::uint64_t bytes =
+      endpoint_.to_all().bytes_sent() + executor_.bytes_stored() + announced_bytes_;
   for (int peer = 0; peer < size_; ++peer)
     if (peer != rank_) bytes += endpoint_.to(peer).bytes_sent();
   return bytes;
@@ -173,10 +173,8 @@ void Engine::combine_announcements() {
         std::memcpy(output + rank * part, announcements_[rank].payload.data(), part);
       return;
     case Collective::all_reduce:
-    case Collective::reduce_scatter:
-      break;
-    case Collective::barrier:
-      return;
+    case Collective::reduce_scatter: break;
+    case Collective::barrier: return;
   }
   const bool scatter = call.collective == Collective::reduce_scatter;
   const std::size_t skip =
@@ -205,8 +203,7 @@ Progress Engine::run() {
     }
     switch (executor_.execute(action_)) {
       case Outcome::failed: return Progress::failed;
-      case Outcome::waiting:
-        return work > 0 ? Progress::working : wait_for(executor_.waiting());
+      case Outcome::waiting: return work > 0 ? Progress::working : wait_for(executor_.waiting());
       case Outcome::done: break;
     }
     has_action_ = false;

@@ -1,5 +1,5 @@
-// Takes one operation after the other from call to result, a bounded step at a time. It never blocks,
-// sleeps, reads a clock or draws a random number; whoever drives it does.
+// Takes one operation after the other from call to result, a bounded step at a time. It never
+// blocks, sleeps, reads a clock or draws a random number; whoever drives it does.
 #pragma once
 
 #include <cstddef>
@@ -70,12 +70,12 @@ class Engine {
   Operation* operation_ = nullptr;
   Header header_;
   transport::Announcement announcement_;
-  bool small_ = false;       ///< the announcements carry it all
+  bool small_ = false;                 ///< the announcements carry it all
   std::size_t contribution_ = 0;       ///< bytes of a small operation's payload
   std::uint64_t announced_bytes_ = 0;  ///< payload that announcements have carried
-  bool all_mapped_ = false;  ///< of the announcements collected so far
-  int cursor_ = 0;           ///< ranks before it have been collected
-  schedules::Action action_;  ///< at operation_->step, where has_action_
+  bool all_mapped_ = false;            ///< of the announcements collected so far
+  int cursor_ = 0;                     ///< ranks before it have been collected
+  schedules::Action action_;           ///< at operation_->step, where has_action_
   bool has_action_ = false;
 
   std::vector<transport::Announcement> announcements_;  ///< of a small operation, by rank

@@ -38,8 +38,8 @@ void Executor::begin(Operation& operation, const Header& header, Trace* trace) {
   trace_ = trace;
   event_passed_ = computed_ = false;
   cursor_ = 0;
-  const std::size_t footprint = 2 * operation.call.count * element_bytes() *
-                                static_cast<std::size_t>(size_);
+  const std::size_t footprint =
+      2 * operation.call.count * element_bytes() * static_cast<std::size_t>(size_);
   output_store_ = kernels::choose_store(footprint, last_level_cache_bytes_);
 }
 
@@ -122,12 +122,9 @@ std::byte* Executor::local(const Operand& operand) {
   switch (operand.place) {
     case Place::input:
       return const_cast<std::byte*>(operation_->buffers.input) + offset;  // only ever read
-    case Place::output:
-      return operation_->buffers.output + offset;
-    case Place::scratch:
-      return scratch_.data();
-    default:
-      return nullptr;
+    case Place::output: return operation_->buffers.output + offset;
+    case Place::scratch: return scratch_.data();
+    default: return nullptr;
   }
 }
 
@@ -144,8 +141,7 @@ Outcome Executor::find_slot(int peer, bool cast, std::size_t bytes) {
 Outcome Executor::find_source(const Operand& operand, std::size_t bytes) {
   switch (operand.place) {
     case Place::slot:
-    case Place::cast:
-      return find_slot(operand.peer, operand.place == Place::cast, bytes);
+    case Place::cast: return find_slot(operand.peer, operand.place == Place::cast, bytes);
     case Place::mapped_input: {
       if (operand.peer == rank_) {
         sources_.push_back(local({Place::input, -1, operand.offset}));
@@ -158,16 +154,14 @@ Outcome Executor::find_source(const Operand& operand, std::size_t bytes) {
     }
     case Place::every_slot:
     case Place::every_cast:
-    case Place::every_input:
-      return find_every(operand, bytes);
-    default:
-      sources_.push_back(local(operand));
-      return Outcome::done;
+    case Place::every_input: return find_every(operand, bytes);
+    default: sources_.push_back(local(operand)); return Outcome::done;
   }
 }
 
 Outcome Executor::find_every(const Operand& operand, std::size_t bytes) {
-  // Ranks before the cursor are known to be ready, and stay so; the first that is not ends the look.
+  // Ranks before the cursor are known to be ready, and stay so; the first that is not ends the
+  // look.
   for (; cursor_ < size_; ++cursor_) {
     if (cursor_ == rank_) continue;
     const Outcome outcome = operand.place == Place::every_input
@@ -183,8 +177,8 @@ Outcome Executor::find_every(const Operand& operand, std::size_t bytes) {
       sources_.push_back(peers_[static_cast<std::size_t>(rank)].input +
                          operand.offset * element_bytes());
     } else {
-      auto& link = operand.place == Place::every_cast ? endpoint_.cast_from(rank)
-                                                      : endpoint_.from(rank);
+      auto& link =
+          operand.place == Place::every_cast ? endpoint_.cast_from(rank) : endpoint_.from(rank);
       sources_.push_back(link.peek(bytes));
     }
   }
@@ -253,8 +247,8 @@ transport::SendLink& Executor::link_to(const Operand& destination) {
   return destination.place == Place::cast ? endpoint_.to_all() : endpoint_.to(destination.peer);
 }
 
-/// On message links: where the message stands in user memory (or will, once computed), so that it can
-/// be posted from there; nullptr if it must be built in a staging buffer.
+/// On message links: where the message stands in user memory (or will, once computed), so that it
+/// can be posted from there; nullptr if it must be built in a staging buffer.
 const std::byte* Executor::resident(const Action& action) const {
   if (!posts_) return nullptr;
   auto* self = const_cast<Executor*>(this);
@@ -280,8 +274,7 @@ Outcome Executor::find_destinations(const Action& action) {
   const std::size_t bytes = action.count * element_bytes();
   for (const Operand& destination : action.destination) {
     switch (destination.place) {
-      case Place::none:
-        break;
+      case Place::none: break;
       case Place::slot:
       case Place::cast:
         if (resident(action)) break;

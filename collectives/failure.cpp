@@ -21,12 +21,14 @@ std::string mismatch_text(const transport::Failure& failure) {
 std::string timeout_text(const transport::Failure& failure, const std::vector<int>& missing) {
   if (!missing.empty()) {
     return fmt::format(
-        "operation {}: rank {} did not enter it before rank {}'s deadline; look what it is doing, or "
+        "operation {}: rank {} did not enter it before rank {}'s deadline; look what it is doing, "
+        "or "
         "raise the timeout (GYRE_TIMEOUT_MS)",
         failure.sequence, fmt::join(missing, ", "), failure.reporter);
   }
   return fmt::format(
-      "operation {}: every rank entered it, but rank {} did not go on before rank {}'s deadline; it "
+      "operation {}: every rank entered it, but rank {} did not go on before rank {}'s deadline; "
+      "it "
       "may be stopped, or the timeout (GYRE_TIMEOUT_MS) too short for this size",
       failure.sequence, failure.rank, failure.reporter);
 }
@@ -37,15 +39,16 @@ std::string text_of(const transport::Failure& failure, const std::vector<int>& m
     case Code::timeout: return timeout_text(failure, missing);
     case Code::peer_failed:
       return fmt::format(
-          "rank {} has died: its process ended or its connection closed; look at its own output for "
+          "rank {} has died: its process ended or its connection closed; look at its own output "
+          "for "
           "the reason. The communicator can only be destroyed",
           failure.rank);
-    case Code::aborted:
-      return fmt::format("rank {} aborted the communicator", failure.reporter);
+    case Code::aborted: return fmt::format("rank {} aborted the communicator", failure.reporter);
     case Code::out_of_resources:
-      return fmt::format("operation {}: rank {} could not map the memory of rank {}; check the limits "
-                         "on mappings (vm.max_map_count) and open files",
-                         failure.sequence, failure.reporter, failure.rank);
+      return fmt::format(
+          "operation {}: rank {} could not map the memory of rank {}; check the limits "
+          "on mappings (vm.max_map_count) and open files",
+          failure.sequence, failure.reporter, failure.rank);
     default:
       return fmt::format("operation {}: {} on rank {}", failure.sequence, name_of(failure.code),
                          failure.rank);

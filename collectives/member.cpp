@@ -21,8 +21,8 @@ transport::Mapping ExchangeImporter::map(int peer, const transport::MappedRef& r
   using State = transport::Mapping::State;
   const transport::SegmentName name{ref.segment, ref.generation};
   auto& kept = kept_[static_cast<std::size_t>(peer)];
-  auto known = std::find_if(kept.begin(), kept.end(),
-                            [&](const Kept& entry) { return entry.name == name; });
+  auto known =
+      std::find_if(kept.begin(), kept.end(), [&](const Kept& entry) { return entry.name == name; });
   if (known == kept.end()) {
     std::erase_if(kept, [](const Kept& entry) { return entry.mapping->withdrawn(); });
     auto lookup = exchange_.lookup(addresses_[static_cast<std::size_t>(peer)], name);
@@ -76,10 +76,10 @@ Status Member::open(const Request& request) {
   mine.strict = settings.check_strict;
   mine.tuning.forced = settings.algorithm;
   const transport::SlotShape shape = transport::shm::default_shape(request.size);
-  mine.tuning.slot_bytes = settings.slot_bytes.value_or(
-      static_cast<std::uint32_t>(shape.slot_bytes));
-  mine.tuning.slots = static_cast<int>(
-      settings.slots.value_or(static_cast<std::uint32_t>(shape.slots)));
+  mine.tuning.slot_bytes =
+      settings.slot_bytes.value_or(static_cast<std::uint32_t>(shape.slot_bytes));
+  mine.tuning.slots =
+      static_cast<int>(settings.slots.value_or(static_cast<std::uint32_t>(shape.slots)));
   auto gathered = group_->all_gather(mine.encode(), deadline);
   if (!gathered) return gathered.status();
   std::vector<RankRecord> records;

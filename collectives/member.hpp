@@ -80,8 +80,7 @@ class Member {
 
   Member(Context& context, const Request& request);
   Status open(const Request& request);
-  Status attach(const Request& request, Deadline deadline,
-                const std::vector<RankRecord>& records);
+  Status attach(const Request& request, Deadline deadline, const std::vector<RankRecord>& records);
   Status log_failure(Status status);
 
   Context& context_;

@@ -42,9 +42,10 @@ Status MemoryRegistry::enter(std::byte* data, std::size_t bytes, int memfd, std:
   const bool hits_previous =
       next != entries_.begin() && std::prev(next)->first + std::prev(next)->second.bytes > data;
   if (hits_next || hits_previous) {
-    return Status(Code::invalid_argument,
-                  "register: the range overlaps one that is registered already; deregister that one "
-                  "first");
+    return Status(
+        Code::invalid_argument,
+        "register: the range overlaps one that is registered already; deregister that one "
+        "first");
   }
   Result<transport::SegmentName> name =
       exchange_.add({.memfd = memfd, .offset = offset, .data = data, .bytes = bytes});
@@ -59,8 +60,9 @@ Status MemoryRegistry::leave(void* data, bool owned) {
   const auto entry = entries_.find(static_cast<const std::byte*>(data));
   if (entry == entries_.end()) {
     return Status(Code::invalid_argument,
-                  owned ? "free: not the start of memory that gyre_allocate returned, or freed before"
-                        : "deregister: not the start of a registered range");
+                  owned
+                      ? "free: not the start of memory that gyre_allocate returned, or freed before"
+                      : "deregister: not the start of a registered range");
   }
   if (entry->second.owned.has_value() != owned) {
     return Status(Code::invalid_argument,

@@ -59,8 +59,7 @@ Result<Choice> choose(const Tuning& tuning, const Call& call, int size, bool all
                     reason};
     }
   }
-  return Status(Code::internal,
-                fmt::format("no rule for {} with {} ranks", describe(call), size));
+  return Status(Code::internal, fmt::format("no rule for {} with {} ranks", describe(call), size));
 }
 
 Status check_algorithm(std::string_view name) {

@@ -13,9 +13,9 @@
 
 namespace gyre::collectives {
 
-/// The first rule that fits decides. A rule fits a call of its collective whose bytes (of the larger
-/// buffer) are at most bytes_max, with at least ranks_min ranks, and with mapped buffers if its
-/// algorithm needs them.
+/// The first rule that fits decides. A rule fits a call of its collective whose bytes (of the
+/// larger buffer) are at most bytes_max, with at least ranks_min ranks, and with mapped buffers if
+/// its algorithm needs them.
 struct Rule {
   Collective collective;
   std::uint64_t bytes_max;
@@ -41,9 +41,9 @@ struct Choice {
   std::string_view reason;  ///< for the log
 };
 
-/// `all_mapped`: every rank's buffers can be mapped by every rank. Fails only for a forced algorithm
-/// that this collective does not have; a forced mapped one falls back to the rules when the buffers
-/// are not mappable.
+/// `all_mapped`: every rank's buffers can be mapped by every rank. Fails only for a forced
+/// algorithm that this collective does not have; a forced mapped one falls back to the rules when
+/// the buffers are not mappable.
 Result<Choice> choose(const Tuning& tuning, const Call& call, int size, bool all_mapped);
 
 /// Whether `name` names an algorithm of any collective; else an error that lists those there are.

@@ -14,10 +14,11 @@ namespace gyre::device {
 namespace {
 
 Status no_memory(std::size_t bytes, int error) {
-  return Status(Code::out_of_resources,
-                fmt::format("no mappable memory of {} bytes: {}; allocate less, or raise the limits on "
-                            "memory (cgroup, RLIMIT_AS) and descriptors (RLIMIT_NOFILE)",
-                            bytes, system_error("memfd", error).message()));
+  return Status(
+      Code::out_of_resources,
+      fmt::format("no mappable memory of {} bytes: {}; allocate less, or raise the limits on "
+                  "memory (cgroup, RLIMIT_AS) and descriptors (RLIMIT_NOFILE)",
+                  bytes, system_error("memfd", error).message()));
 }
 
 }  // namespace
@@ -37,8 +38,8 @@ Result<HostMemory> HostMemory::allocate(std::size_t bytes) {
       fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return no_memory(bytes, errno);
   }
-  void* data = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memfd.get(),
-                    0);
+  void* data =
+      mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memfd.get(), 0);
   if (data == MAP_FAILED) return no_memory(bytes, errno);
   return HostMemory(std::move(memfd), static_cast<std::byte*>(data), whole);
 }

@@ -1,5 +1,5 @@
-// Host memory that other processes can map: an anonymous, sealed memfd and our mapping of it. It has
-// no name anywhere, so nothing is left behind whatever becomes of the process.
+// Host memory that other processes can map: an anonymous, sealed memfd and our mapping of it. It
+// has no name anywhere, so nothing is left behind whatever becomes of the process.
 #pragma once
 
 #include <cstddef>

@@ -52,8 +52,7 @@ constexpr gyre_dtype dtype_of() {
 
 template <typename T>
 concept Element = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                  (std::is_integral_v<T> && std::is_signed_v<T> &&
-                   (sizeof(T) == 4 || sizeof(T) == 8));
+    (std::is_integral_v<T>&& std::is_signed_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
 /// Owns a C handle.
 template <typename Handle, gyre_status (*destroy)(Handle)>

@@ -36,8 +36,8 @@ void require_refused(const Arguments& arguments, const std::string& words, int r
 
 TEST_CASE("good arguments become a call that counts the larger buffer") {
   CHECK(check(all_reduce(&buffer[0], &buffer[50], 50), 1, 4)->count == 50);
-  const auto gather = check(
-      {Collective::all_gather, &buffer[0], &buffer[10], 10, float32, 0, 0}, 1, 4);
+  const auto gather =
+      check({Collective::all_gather, &buffer[0], &buffer[10], 10, float32, 0, 0}, 1, 4);
   CHECK(gather->count == 40);
   CHECK(check(Arguments{}, 0, 1)->collective == Collective::barrier);
 }
@@ -69,9 +69,8 @@ TEST_CASE("unknown numbers are refused with the known ones named") {
 
 TEST_CASE("a count that no memory holds is refused before it is multiplied") {
   require_refused(all_reduce(&buffer[0], &buffer[0], SIZE_MAX), "more than memory can hold");
-  require_refused(
-      {Collective::all_gather, &buffer[0], &buffer[0], SIZE_MAX / 8, float32, 0, 0},
-      "more than memory can hold");
+  require_refused({Collective::all_gather, &buffer[0], &buffer[0], SIZE_MAX / 8, float32, 0, 0},
+                  "more than memory can hold");
 }
 
 TEST_CASE("buffers overlap only where an operation in place has them") {
@@ -80,15 +79,25 @@ TEST_CASE("buffers overlap only where an operation in place has them") {
   require_refused(all_reduce(&buffer[49], &buffer[0], 50), "overlap");
   // rank 1 of 4, parts of 10
   const auto scatter = [](int recv) {
-    return Arguments{Collective::reduce_scatter, &buffer[0], &buffer[static_cast<std::size_t>(recv)],
-                     10, float32, sum, 0};
+    return Arguments{Collective::reduce_scatter,
+                     &buffer[0],
+                     &buffer[static_cast<std::size_t>(recv)],
+                     10,
+                     float32,
+                     sum,
+                     0};
   };
   CHECK(check(scatter(10), 1, 4).ok());
   CHECK(check(scatter(40), 1, 4).ok());
   require_refused(scatter(0), "recv = send + rank * recv_count");
   const auto gather = [](int send) {
-    return Arguments{Collective::all_gather, &buffer[static_cast<std::size_t>(send)], &buffer[0],
-                     10, float32, 0, 0};
+    return Arguments{Collective::all_gather,
+                     &buffer[static_cast<std::size_t>(send)],
+                     &buffer[0],
+                     10,
+                     float32,
+                     0,
+                     0};
   };
   CHECK(check(gather(10), 1, 4).ok());
   require_refused(gather(0), "send = recv + rank * send_count");

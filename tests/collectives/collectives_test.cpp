@@ -1,7 +1,7 @@
 // Every collective through the C API, on threads and on processes, against plain arithmetic.
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <fmt/format.h>
 
 #include <array>
 #include <cstdlib>
@@ -36,7 +36,8 @@ struct Case {
 /// A buffer with guards on both sides, plain or mappable.
 class Buffer {
  public:
-  Buffer(const Rank& rank, std::size_t bytes, bool mappable) : context_(rank.context), bytes_(bytes) {
+  Buffer(const Rank& rank, std::size_t bytes, bool mappable)
+      : context_(rank.context), bytes_(bytes) {
     const std::size_t whole = bytes + 2 * guard_bytes;
     if (mappable) {
       void* data = nullptr;
@@ -83,8 +84,7 @@ gyre_status call(const Rank& rank, const Case& c, std::byte* send, std::byte* re
       return gyre_all_gather(rank.comm, from, to, c.part, type, nullptr, nullptr, nullptr);
     case Collective::broadcast:
       return gyre_broadcast(rank.comm, from, to, c.part, type, c.root, nullptr, nullptr, nullptr);
-    case Collective::barrier:
-      return gyre_barrier(rank.comm, nullptr, nullptr, nullptr);
+    case Collective::barrier: return gyre_barrier(rank.comm, nullptr, nullptr, nullptr);
   }
   return GYRE_INTERNAL;
 }
@@ -139,7 +139,8 @@ std::string run(const Rank& rank, const Case& c, int number) {
     for (std::size_t i = 0; i < in_count; ++i) {
       std::byte original[8];
       store(c.type, original, value_at(rank.rank, i, number));
-      if (std::memcmp(original, send + i * bytes, bytes) != 0) return c.text() + ": changed its input";
+      if (std::memcmp(original, send + i * bytes, bytes) != 0)
+        return c.text() + ": changed its input";
     }
   }
   return "";
@@ -221,9 +222,11 @@ TEST_CASE("every algorithm is right when it is forced") {
       GENERATE("ring", "one_shot", "two_shot", "halving_doubling", "mapped");
   const int size = GENERATE(2, 3, 4, 7);
   INFO(algorithm << ", " << size << " ranks");
-  require_all_well(run_processes(
-      size, [](const Rank& rank) { return run_shapes(rank, {1, 7, 1000, 65537}); }, {},
-      {"GYRE_ALGORITHM=" + algorithm}));
+  require_all_well(run_processes(size,
+                                 [](const Rank& rank) {
+                                   return run_shapes(rank, {1, 7, 1000, 65537});
+                                 },
+                                 {}, {"GYRE_ALGORITHM=" + algorithm}));
 }
 
 TEST_CASE("slots of any number and size carry every collective") {
@@ -231,8 +234,11 @@ TEST_CASE("slots of any number and size carry every collective") {
   const std::string algorithm = GENERATE("ring", "two_shot", "halving_doubling");
   INFO(slots << " slots, " << algorithm);
   require_all_well(run_processes(
-      3, [](const Rank& rank) { return run_shapes(rank, {1, 5000, 40'000}); }, {},
-      {"GYRE_SLOTS=" + slots, "GYRE_SLOT_BYTES=4096", "GYRE_ALGORITHM=" + algorithm}));
+      3,
+      [](const Rank& rank) {
+        return run_shapes(rank, {1, 5000, 40'000});
+      },
+      {}, {"GYRE_SLOTS=" + slots, "GYRE_SLOT_BYTES=4096", "GYRE_ALGORITHM=" + algorithm}));
 }
 
 TEST_CASE("operations started together finish in order") {
@@ -269,12 +275,8 @@ TEST_CASE("operations started together finish in order") {
 }
 
 TEST_CASE("two communicators of one process work side by side") {
-  run_threads(2, [](const Rank& rank) -> std::string {
-    return run_shapes(rank, {100});
-  });
-  run_threads(2, [](const Rank& rank) -> std::string {
-    return run_shapes(rank, {100});
-  });
+  run_threads(2, [](const Rank& rank) -> std::string { return run_shapes(rank, {100}); });
+  run_threads(2, [](const Rank& rank) -> std::string { return run_shapes(rank, {100}); });
 }
 
 }  // namespace gyre::test

@@ -1,10 +1,10 @@
 // What ranks are told when something goes wrong: a differing call, a rank that dies, stops, never
 // comes, or aborts.
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,8 @@ gyre_status all_reduce(const Rank& rank, std::vector<float>& values,
 std::string expect(gyre_status got, gyre_status status, int culprit, const std::string& words) {
   const std::string text = gyre_last_error();
   if (got != status) return fmt::format("status {}: {}", gyre_status_name(got), text);
-  if (gyre_error_rank() != culprit) return fmt::format("names rank {}: {}", gyre_error_rank(), text);
+  if (gyre_error_rank() != culprit)
+    return fmt::format("names rank {}: {}", gyre_error_rank(), text);
   if (text.find(words) == std::string::npos) return "says: " + text;
   return "";
 }
@@ -39,52 +40,66 @@ std::string expect(gyre_status got, gyre_status status, int culprit, const std::
 
 TEST_CASE("ranks that call different things are told both calls") {
   for (const std::size_t more : {0u, 20'000u}) {
-    require_all_well(run_processes(3, [&](const Rank& rank) {
-      std::vector<float> values((rank.rank == 2 ? 5 : 4) + more, 1.0f);
-      // Either side may notice first; both calls are quoted in any case.
-      const gyre_status status = all_reduce(rank, values);
-      const std::string text = gyre_last_error();
-      if (status != GYRE_MISMATCH) return "not noticed: " + text;
-      for (const std::size_t count : {4 + more, 5 + more}) {
-        const std::string quoted = fmt::format("all_reduce of {} float, sum", count);
-        if (text.find(quoted) == std::string::npos) return "says: " + text;
-      }
-      return std::string();
-    }, {.destroys = false}));
+    require_all_well(run_processes(
+        3,
+        [&](const Rank& rank) {
+          std::vector<float> values((rank.rank == 2 ? 5 : 4) + more, 1.0f);
+          // Either side may notice first; both calls are quoted in any case.
+          const gyre_status status = all_reduce(rank, values);
+          const std::string text = gyre_last_error();
+          if (status != GYRE_MISMATCH) return "not noticed: " + text;
+          for (const std::size_t count : {4 + more, 5 + more}) {
+            const std::string quoted = fmt::format("all_reduce of {} float, sum", count);
+            if (text.find(quoted) == std::string::npos) return "says: " + text;
+          }
+          return std::string();
+        },
+        {.destroys = false}));
   }
 }
 
 TEST_CASE("a rank that never comes is named at the deadline") {
-  require_all_well(run_processes(3, [](const Rank& rank) -> std::string {
-    std::vector<float> values(10, 1.0f);
-    if (rank.rank == 1) {
-      sleep(2);
-      return "";
-    }
-    return expect(all_reduce(rank, values), GYRE_TIMEOUT, 1, "rank 1 did not enter it");
-  }, {.timeout_ms = 300, .destroys = false}));
+  require_all_well(run_processes(3,
+                                 [](const Rank& rank) -> std::string {
+                                   std::vector<float> values(10, 1.0f);
+                                   if (rank.rank == 1) {
+                                     sleep(2);
+                                     return "";
+                                   }
+                                   return expect(all_reduce(rank, values), GYRE_TIMEOUT, 1,
+                                                 "rank 1 did not enter it");
+                                 },
+                                 {.timeout_ms = 300, .destroys = false}));
 }
 
 TEST_CASE("a rank that dies is named to all others") {
   for (const std::size_t count : {1u, 3'000'000u}) {
-    const auto complaints = run_processes(4, [&](const Rank& rank) -> std::string {
-      std::vector<float> values(count, 1.0f);
-      gyre_status status = all_reduce(rank, values);
-      if (status != GYRE_OK) return complain("first all_reduce", status);
-      if (rank.rank == 2) kill(getpid(), SIGKILL);
-      return expect(all_reduce(rank, values), GYRE_PEER_FAILED, 2, "rank 2 has died");
-    }, {.destroys = false});
+    const auto complaints = run_processes(4,
+                                          [&](const Rank& rank) -> std::string {
+                                            std::vector<float> values(count, 1.0f);
+                                            gyre_status status = all_reduce(rank, values);
+                                            if (status != GYRE_OK)
+                                              return complain("first all_reduce", status);
+                                            if (rank.rank == 2) kill(getpid(), SIGKILL);
+                                            return expect(all_reduce(rank, values),
+                                                          GYRE_PEER_FAILED, 2, "rank 2 has died");
+                                          },
+                                          {.destroys = false});
     CHECK(complaints[2] == "killed by signal 9");
-    for (const int survivor : {0, 1, 3}) CHECK(complaints[static_cast<std::size_t>(survivor)].empty());
+    for (const int survivor : {0, 1, 3})
+      CHECK(complaints[static_cast<std::size_t>(survivor)].empty());
   }
 }
 
 TEST_CASE("rank 0's death is named like any other") {
-  const auto complaints = run_processes(3, [&](const Rank& rank) -> std::string {
-    std::vector<float> values(100, 1.0f);
-    if (rank.rank == 0) kill(getpid(), SIGKILL);
-    return expect(all_reduce(rank, values), GYRE_PEER_FAILED, 0, "rank 0 has died");
-  }, {.destroys = false});
+  const auto complaints = run_processes(3,
+                                        [&](const Rank& rank) -> std::string {
+                                          std::vector<float> values(100, 1.0f);
+                                          if (rank.rank == 0) kill(getpid(), SIGKILL);
+                                          return expect(all_reduce(rank, values), GYRE_PEER_FAILED,
+                                                        0, "rank 0 has died");
+                                        },
+                                        {.destroys = false});
   CHECK(complaints[1].empty());
   CHECK(complaints[2].empty());
 }
@@ -126,16 +141,15 @@ TEST_CASE("bad calls are refused and harm nothing") {
     const auto refused = [&](gyre_status got, const char* words) {
       return expect(got, GYRE_INVALID_ARGUMENT, -1, words);
     };
-    std::string complaint =
-        refused(gyre_all_reduce(rank.comm, null, good, 10, GYRE_FLOAT32, GYRE_SUM, nullptr, nullptr,
-                                nullptr),
-                "send is null");
+    std::string complaint = refused(gyre_all_reduce(rank.comm, null, good, 10, GYRE_FLOAT32,
+                                                    GYRE_SUM, nullptr, nullptr, nullptr),
+                                    "send is null");
     complaint += refused(gyre_all_reduce(rank.comm, good, good, 10, GYRE_FLOAT32, GYRE_SUM, nullptr,
                                          &no_size, nullptr),
                          "struct_bytes");
-    complaint += refused(gyre_all_reduce(nullptr, good, good, 10, GYRE_FLOAT32, GYRE_SUM, nullptr,
-                                         nullptr, nullptr),
-                         "communicator is NULL");
+    complaint += refused(
+        gyre_all_reduce(nullptr, good, good, 10, GYRE_FLOAT32, GYRE_SUM, nullptr, nullptr, nullptr),
+        "communicator is NULL");
     complaint += expect(gyre_all_reduce(rank.comm, bad_kind, good, 10, GYRE_FLOAT32, GYRE_SUM,
                                         nullptr, nullptr, nullptr),
                         GYRE_UNSUPPORTED, -1, "memory kind 9");

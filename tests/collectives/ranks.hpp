@@ -21,8 +21,8 @@ struct Rank {
   int size = 1;
 };
 
-/// A rank's body; returns "" or what went wrong. Catch2's macros are not for these: they run on other
-/// threads or in other processes.
+/// A rank's body; returns "" or what went wrong. Catch2's macros are not for these: they run on
+/// other threads or in other processes.
 using Body = std::function<std::string(const Rank&)>;
 
 struct RunOptions {

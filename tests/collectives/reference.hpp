@@ -16,8 +16,8 @@ namespace gyre::test {
 
 /// A small integer that differs by rank, element and call.
 inline int value_at(int rank, std::size_t index, int call) {
-  const std::uint64_t mixed =
-      (index * 2654435761u + static_cast<unsigned>(rank) * 40503u + static_cast<unsigned>(call) * 977u);
+  const std::uint64_t mixed = (index * 2654435761u + static_cast<unsigned>(rank) * 40503u +
+                               static_cast<unsigned>(call) * 977u);
   return static_cast<int>(mixed >> 5 & 15) + 1;
 }
 
@@ -46,8 +46,8 @@ inline void store(DataType type, std::byte* at, double value) {
   }
 }
 
-/// The value of one collective's element, before it is stored. avg of floats is exact only where the
-/// size is a power of two; callers choose so.
+/// The value of one collective's element, before it is stored. avg of floats is exact only where
+/// the size is a power of two; callers choose so.
 inline double reduced(ReduceOp op, DataType type, int size, std::size_t index, int call) {
   double sum = 0, least = 1e9, most = -1e9;
   for (int rank = 0; rank < size; ++rank) {
