@@ -43,10 +43,10 @@ std::vector<std::byte> RankRecord::encode() const {
   writer.u32(static_cast<std::uint32_t>(tuning.slots));
   writer.u16(static_cast<std::uint16_t>(tuning.rules.size()));
   for (const Rule& rule : tuning.rules) {
-    writer.u8(static_cast<std::uint8_t>(rule.collective));
+    writer.u8(static_cast<std::uint8_t>(rule.schedule->collective));
+    writer.text(rule.schedule->algorithm, name_bytes_max);
     writer.u64(rule.bytes_max);
     writer.i32(rule.ranks_min);
-    writer.text(rule.algorithm, name_bytes_max);
     writer.u32(rule.piece_bytes);
   }
   buffer.resize(writer.written().size());
@@ -68,14 +68,12 @@ Result<RankRecord> RankRecord::decode(std::span<const std::byte> bytes) {
   record.tuning.rules.clear();
   for (std::size_t i = 0; known && i < rules && reader.ok(); ++i) {
     Rule rule{};
-    rule.collective = static_cast<Collective>(reader.u8());
+    const auto collective = static_cast<Collective>(reader.u8());
+    rule.schedule = schedules::find_schedule(collective, reader.text(name_bytes_max));
     rule.bytes_max = reader.u64();
     rule.ranks_min = reader.i32();
-    const std::string name = reader.text(name_bytes_max);
     rule.piece_bytes = reader.u32();
-    const auto* schedule = schedules::find_schedule(rule.collective, name);
-    known = schedule != nullptr && rule.piece_bytes > 0;
-    if (known) rule.algorithm = schedule->algorithm;  // static storage
+    known = rule.schedule != nullptr && rule.piece_bytes > 0;
     record.tuning.rules.push_back(rule);
   }
   if (!known || !exchange || !reader.finished()) {

@@ -15,31 +15,40 @@ constexpr std::uint64_t kib = 1024;
 std::uint64_t bytes_of(const Call& call) { return call.count * size_of(call.type); }
 
 bool fits(const Rule& rule, const Call& call, int size, bool all_mapped) {
-  if (rule.collective != call.collective || bytes_of(call) > rule.bytes_max ||
-      size < rule.ranks_min) {
-    return false;
-  }
-  const auto* schedule = schedules::find_schedule(rule.collective, rule.algorithm);
-  return schedule && (all_mapped || schedule->needs == schedules::Needs::slots);
+  return rule.schedule->collective == call.collective && bytes_of(call) <= rule.bytes_max &&
+         size >= rule.ranks_min && (all_mapped || rule.schedule->needs == schedules::Needs::slots);
 }
 
 }  // namespace
 
 std::vector<Rule> default_rules() {
+  using schedules::find_schedule;
+  constexpr auto all_reduce = [](std::string_view algorithm) {
+    return find_schedule(Collective::all_reduce, algorithm);
+  };
+  constexpr auto reduce_scatter = [](std::string_view algorithm) {
+    return find_schedule(Collective::reduce_scatter, algorithm);
+  };
+  constexpr auto all_gather = [](std::string_view algorithm) {
+    return find_schedule(Collective::all_gather, algorithm);
+  };
+  constexpr auto broadcast = [](std::string_view algorithm) {
+    return find_schedule(Collective::broadcast, algorithm);
+  };
   return {
-      {Collective::all_reduce, any, 2, "mapped", 128 * kib},
-      {Collective::all_reduce, 4 * kib, 2, "one_shot", 32 * kib},
-      {Collective::all_reduce, any, 2, "two_shot", 32 * kib},
-      {Collective::all_reduce, any, 1, "ring", 32 * kib},
-      {Collective::reduce_scatter, any, 2, "mapped", 128 * kib},
-      {Collective::reduce_scatter, any, 2, "two_shot", 32 * kib},
-      {Collective::reduce_scatter, any, 1, "ring", 32 * kib},
-      {Collective::all_gather, any, 2, "mapped", 128 * kib},
-      {Collective::all_gather, any, 2, "one_shot", 32 * kib},
-      {Collective::all_gather, any, 1, "ring", 32 * kib},
-      {Collective::broadcast, any, 2, "mapped", 128 * kib},
-      {Collective::broadcast, any, 1, "one_shot", 32 * kib},
-      {Collective::barrier, any, 1, "one_shot", 32 * kib},
+      {all_reduce("mapped"), any, 2, 128 * kib},
+      {all_reduce("one_shot"), 4 * kib, 2, 32 * kib},
+      {all_reduce("two_shot"), any, 2, 32 * kib},
+      {all_reduce("ring"), any, 1, 32 * kib},
+      {reduce_scatter("mapped"), any, 2, 128 * kib},
+      {reduce_scatter("two_shot"), any, 2, 32 * kib},
+      {reduce_scatter("ring"), any, 1, 32 * kib},
+      {all_gather("mapped"), any, 2, 128 * kib},
+      {all_gather("one_shot"), any, 2, 32 * kib},
+      {all_gather("ring"), any, 1, 32 * kib},
+      {broadcast("mapped"), any, 2, 128 * kib},
+      {broadcast("one_shot"), any, 1, 32 * kib},
+      {find_schedule(Collective::barrier, "one_shot"), any, 1, 32 * kib},
   };
 }
 
@@ -55,8 +64,7 @@ Result<Choice> choose(const Tuning& tuning, const Call& call, int size, bool all
   }
   for (const Rule& rule : tuning.rules) {
     if (fits(rule, call, size, all_mapped)) {
-      return Choice{schedules::find_schedule(rule.collective, rule.algorithm), rule.piece_bytes,
-                    reason};
+      return Choice{rule.schedule, rule.piece_bytes, reason};
     }
   }
   return Status(Code::internal, fmt::format("no rule for {} with {} ranks", describe(call), size));
@@ -75,16 +83,15 @@ Status check_algorithm(std::string_view name) {
 }
 
 std::uint16_t hash_of(const Choice& choice, const Tuning& tuning) {
-  // FNV-1a over what decides the messages of a plan.
-  std::uint32_t hash = 2166136261u;
-  const auto mix = [&hash](std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ (value >> 8 * byte & 0xff)) * 16777619u;
-  };
-  mix(static_cast<std::uint64_t>(choice.schedule - schedules::schedule_table));
-  mix(choice.piece_bytes);
-  mix(tuning.slot_bytes);
-  mix(static_cast<std::uint64_t>(tuning.slots));
-  return static_cast<std::uint16_t>(hash ^ hash >> 16);
+  // What decides the messages of a plan, mixed by multiplication with the golden ratio.
+  std::uint64_t hash = static_cast<std::uint64_t>(choice.schedule - schedules::schedule_table);
+  for (const std::uint64_t value :
+       {std::uint64_t{choice.piece_bytes}, std::uint64_t{tuning.slot_bytes},
+        static_cast<std::uint64_t>(tuning.slots)}) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return static_cast<std::uint16_t>(hash >> 48);
 }
 
 }  // namespace gyre::collectives

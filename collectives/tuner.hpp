@@ -17,10 +17,9 @@ namespace gyre::collectives {
 /// larger buffer) are at most bytes_max, with at least ranks_min ranks, and with mapped buffers if
 /// its algorithm needs them.
 struct Rule {
-  Collective collective;
+  const schedules::Schedule* schedule;  ///< a row of the schedule table, and so the collective
   std::uint64_t bytes_max;
   int ranks_min;
-  std::string_view algorithm;
   std::uint32_t piece_bytes;  ///< per message or pass; slots may be smaller
 };
 
