@@ -80,7 +80,9 @@ constexpr const Schedule* find_schedule(Collective collective, std::string_view 
 }
 
 /// A single rank's operation under any algorithm: its input, completed, is its output.
-constexpr std::uint64_t solo_steps(const Plan& plan) { return lane(plan).count > 0 ? 1 : 0; }
+constexpr std::uint64_t solo_steps(Collective collective, const Plan& plan) {
+  return collective != Collective::barrier && lane(plan).count > 0 ? 1 : 0;
+}
 constexpr Action solo_action(Collective collective, const Plan& plan) {
   Action result;
   result.verb = Verb::copy;
@@ -93,7 +95,7 @@ constexpr Action solo_action(Collective collective, const Plan& plan) {
 }
 
 constexpr std::uint64_t step_count(const Schedule& schedule, const Plan& plan) {
-  return plan.size == 1 ? solo_steps(plan) : schedule.steps(plan);
+  return plan.size == 1 ? solo_steps(schedule.collective, plan) : schedule.steps(plan);
 }
 constexpr Action action_at(const Schedule& schedule, const Plan& plan, std::uint64_t step) {
   return plan.size == 1 ? solo_action(schedule.collective, plan) : schedule.action(plan, step);
