@@ -84,7 +84,9 @@ Status check_algorithm(std::string_view name) {
 
 std::uint16_t hash_of(const Choice& choice, const Tuning& tuning) {
   // What decides the messages of a plan, mixed by multiplication with the golden ratio.
-  std::uint64_t hash = static_cast<std::uint64_t>(choice.schedule - schedules::schedule_table);
+  std::uint64_t hash = static_cast<std::uint64_t>(choice.schedule->collective);
+  for (const char letter : choice.schedule->algorithm)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x9e3779b97f4a7c15u;
   for (const std::uint64_t value :
        {std::uint64_t{choice.piece_bytes}, std::uint64_t{tuning.slot_bytes},
         static_cast<std::uint64_t>(tuning.slots)}) {

@@ -1,5 +1,5 @@
 // Every algorithm gyre knows, by collective and name. Adding one: its schedule file, a row here,
-// its test. The position of a row is part of the plan hash: all ranks must run the same table.
+// and its test. Its name is part of the plan hash, so ranks that run different ones are noticed.
 #pragma once
 
 #include <cstdint>
