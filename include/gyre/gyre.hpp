@@ -20,9 +20,11 @@ namespace gyre {
 /// A failed call: its text has cause and fix.
 class Error : public std::runtime_error {
  public:
+  /// What the C interface said: its status, its text, the rank that caused it or -1.
   Error(gyre_status status, const std::string& text, int rank)
       : std::runtime_error(text), status_(status), rank_(rank) {}
 
+  /// What went wrong; never GYRE_OK.
   gyre_status status() const noexcept { return status_; }
   /// The rank that caused it, -1 where none is known.
   int rank() const noexcept { return rank_; }
@@ -94,6 +96,7 @@ class Context {
     return id;
   }
 
+  /// For calls of the C interface; stays owned.
   gyre_context_t handle() const noexcept { return handle_.get(); }
 
  private:
@@ -104,16 +107,19 @@ class Context {
 template <detail::Element T>
 class Memory {
  public:
+  /// `count` zeroed elements; the context must outlive them.
   Memory(const Context& context, std::size_t count) : context_(context.handle()), count_(count) {
     if (count > SIZE_MAX / sizeof(T)) throw Error(GYRE_INVALID_ARGUMENT, "count too large", -1);
     void* data = nullptr;
     if (count > 0) detail::require(gyre_allocate(context_, count * sizeof(T), &data));
     data_ = static_cast<T*>(data);
   }
+  /// `other` is left empty.
   Memory(Memory&& other) noexcept
       : context_(other.context_),
         data_(std::exchange(other.data_, nullptr)),
         count_(std::exchange(other.count_, 0)) {}
+  /// The two change places.
   Memory& operator=(Memory&& other) noexcept {
     std::swap(context_, other.context_);
     std::swap(data_, other.data_);
@@ -122,10 +128,15 @@ class Memory {
   }
   ~Memory() { static_cast<void>(gyre_free(context_, data_)); }
 
+  /// All elements.
   std::span<T> span() noexcept { return {data_, count_}; }
+  /// All elements, to read.
   std::span<const T> span() const noexcept { return {data_, count_}; }
+  /// The first element, page aligned; null where there are none.
   T* data() noexcept { return data_; }
+  /// Elements.
   std::size_t size() const noexcept { return count_; }
+  /// Unchecked: index < size().
   T& operator[](std::size_t index) noexcept { return data_[index]; }
 
  private:
@@ -137,8 +148,11 @@ class Memory {
 /// An operation in flight. Waits for it when destroyed; the result is then lost, so wait().
 class Request {
  public:
+  /// Takes a request of the C interface over; null is one that has finished.
   explicit Request(gyre_request_t request) noexcept : request_(request) {}
+  /// `other` is left as one that has finished.
   Request(Request&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
+  /// The two change places.
   Request& operator=(Request&& other) noexcept {
     std::swap(request_, other.request_);
     return *this;
@@ -147,6 +161,7 @@ class Request {
     if (request_) static_cast<void>(gyre_wait(&request_));
   }
 
+  /// Returns when it has finished; throws why it failed. Again: nothing.
   void wait() {
     if (request_) detail::require(gyre_wait(&request_));
   }
@@ -175,10 +190,13 @@ class Communicator {
     detail::require(gyre_comm_create(context.handle(), &id, rank, size, &options, handle_.put()));
   }
 
+  /// From 0 to size() - 1.
   int rank() const noexcept { return gyre_comm_rank(handle_.get()); }
+  /// Ranks.
   int size() const noexcept { return gyre_comm_size(handle_.get()); }
   /// Any thread.
   void abort() { detail::require(gyre_comm_abort(handle_.get())); }
+  /// For calls of the C interface; stays owned.
   gyre_comm_t handle() const noexcept { return handle_.get(); }
 
   /// recv = op over ranks of send; both of one length.
@@ -186,10 +204,12 @@ class Communicator {
   void all_reduce(std::span<const T> send, std::span<T> recv, gyre_op op) {
     start_all_reduce(send, recv, op, nullptr);
   }
+  /// The same with one array for both.
   template <detail::Element T>
   void all_reduce(std::span<T> in_place, gyre_op op) {
     start_all_reduce(std::span<const T>(in_place), in_place, op, nullptr);
   }
+  /// The same without waiting: both arrays belong to gyre until the request has finished.
   template <detail::Element T>
   [[nodiscard]] Request all_reduce_async(std::span<const T> send, std::span<T> recv, gyre_op op) {
     gyre_request_t request = nullptr;
@@ -217,6 +237,7 @@ class Communicator {
                                    data.size(), detail::dtype_of<T>(), root, nullptr, nullptr,
                                    nullptr));
   }
+  /// No rank returns before every rank has entered.
   void barrier() { detail::require(gyre_barrier(handle_.get(), nullptr, nullptr, nullptr)); }
 
  private:
