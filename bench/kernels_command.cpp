@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "bench/cpu_caches.hpp"
+#include "base/cpu_caches.hpp"
 #include "bench/kernel_speed.hpp"
 #include "bench/limits.hpp"
 

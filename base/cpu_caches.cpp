@@ -1,16 +1,17 @@
-#include "bench/cpu_caches.hpp"
+#include "base/cpu_caches.hpp"
 
 #include <charconv>
 #include <fstream>
 #include <set>
 #include <string>
 
-namespace gyre::bench {
+namespace gyre {
 namespace {
 
 constexpr int indexes_max = 16;  // caches of one CPU
 
 struct Cache {
+  bool holds_data = false;
   int level = 0;
   std::size_t bytes = 0;
   std::string shared_by;
@@ -18,7 +19,7 @@ struct Cache {
 
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
-  std::string line;
+  std::string line;  // stays empty where there is no file
   std::getline(file, line);
   return line;
 }
@@ -34,12 +35,12 @@ std::size_t parse_bytes(const std::string& text) {
   return number;
 }
 
-/// Level 0 if there is none, or if it holds instructions.
+/// Level 0 if there is no such cache.
 Cache read_cache(const std::filesystem::path& folder) {
   const std::string level = first_line(folder / "level");
   if (level.size() != 1 || level[0] < '1' || level[0] > '9') return {};
-  if (first_line(folder / "type") == "Instruction") return {};
-  return {level[0] - '0', parse_bytes(first_line(folder / "size")),
+  const bool data = first_line(folder / "type") != "Instruction";
+  return {data, level[0] - '0', parse_bytes(first_line(folder / "size")),
           first_line(folder / "shared_cpu_list")};
 }
 
@@ -55,7 +56,8 @@ CpuCaches read_cpu_caches(std::span<const int> cpus, const std::filesystem::path
       const auto folder =
           root / ("cpu" + std::to_string(cpu)) / "cache" / ("index" + std::to_string(index));
       const Cache cache = read_cache(folder);
-      if (cache.bytes == 0) continue;
+      if (cache.level == 0) break;
+      if (cache.bytes == 0 || !cache.holds_data) continue;
       if (cache.level == 1) caches.first_level = cache.bytes;
       if (cache.level == 2) caches.second_level = cache.bytes;
       if (cache.level > last.level) last = cache;
@@ -68,4 +70,4 @@ CpuCaches read_cpu_caches(std::span<const int> cpus, const std::filesystem::path
   return caches;
 }
 
-}  // namespace gyre::bench
+}  // namespace gyre
