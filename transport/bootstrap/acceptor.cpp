@@ -12,7 +12,8 @@
 namespace gyre::transport {
 namespace {
 
-constexpr int accepts_per_turn_max = 64;
+/// Much less than the table holds: between two turns, those who are in it get to say their hello.
+constexpr int accepts_per_turn_max = 4;
 constexpr Nanoseconds pause_ns = 20 * nanoseconds_per_ms;
 
 bool send_whole(int socket, std::span<const std::byte> bytes) {

