@@ -42,12 +42,18 @@ inline bool parse_helper_arguments(int argc, char** argv, HelperArguments* argum
     char* end = nullptr;
     const long number = strtol(value.c_str(), &end, 10);
     const bool is_number = !value.empty() && *end == 0 && number >= 0 && number <= helper_ranks_max;
-    if (name == "--socket") arguments->socket = value;
-    else if (name == "--variant") arguments->variant = value;
-    else if (name == "--directory") arguments->directory = value;
-    else if (name == "--rank" && is_number) arguments->rank = static_cast<int>(number);
-    else if (name == "--size" && is_number) arguments->size = static_cast<int>(number);
-    else return *error = name + " " + value + ": unknown argument, or value out of range", false;
+    if (name == "--socket")
+      arguments->socket = value;
+    else if (name == "--variant")
+      arguments->variant = value;
+    else if (name == "--directory")
+      arguments->directory = value;
+    else if (name == "--rank" && is_number)
+      arguments->rank = static_cast<int>(number);
+    else if (name == "--size" && is_number)
+      arguments->size = static_cast<int>(number);
+    else
+      return *error = name + " " + value + ": unknown argument, or value out of range", false;
   }
   if (arguments->socket.empty()) return *error = "--socket NAME is missing", false;
   return true;

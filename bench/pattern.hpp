@@ -25,8 +25,8 @@ inline std::uint16_t round_to_16_bits(double value, int fraction_bits) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);
   exponent = std::max(exponent - 1, 1 - bias);  // below: denormal
-  const auto scaled = static_cast<std::uint32_t>(
-      std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  const auto scaled =
+      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
   const auto base = static_cast<std::uint32_t>(exponent + bias - 1) << fraction_bits;
   return static_cast<std::uint16_t>(sign | (base + scaled));
 }
@@ -150,8 +150,10 @@ class Pattern {
         for (std::uint64_t r = 0; r < n; ++r) {
           const Wrong part = compare(operation, output, r * operation.count, operation.count,
                                      input_of(static_cast<int>(r), round));
-          if (all.elements == 0 && part.elements > 0) all = part;
-          else all.elements += part.elements;
+          if (all.elements == 0 && part.elements > 0)
+            all = part;
+          else
+            all.elements += part.elements;
         }
         return all;
       }
@@ -179,9 +181,12 @@ class Pattern {
       double sum = value(0, round, first + i);
       for (int r = 1; r < ranks_; ++r) {
         const double next = value(r, round, first + i);
-        if (op == ReduceOp::min) sum = std::min(sum, next);
-        else if (op == ReduceOp::max) sum = std::max(sum, next);
-        else sum += next;
+        if (op == ReduceOp::min)
+          sum = std::min(sum, next);
+        else if (op == ReduceOp::max)
+          sum = std::max(sum, next);
+        else
+          sum += next;
       }
       if (op == ReduceOp::avg) sum /= ranks_;
       if (op == ReduceOp::avg && find(dtype_)->integer) sum = std::trunc(sum);

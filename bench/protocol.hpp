@@ -1,6 +1,7 @@
 // The control protocol between gyre-bench and its long-lived rank processes, gyre's and the peers'
 // alike: one unix stream socket per rank, fixed-size messages, a helper blocks in read(2) whenever
-// it is not its turn. Header-only and plain C++17, because every MPI's compiler wrapper includes it.
+// it is not its turn. Header-only and plain C++17, because every MPI's compiler wrapper includes
+// it.
 //
 //   helper                         coordinator (gyre-bench)
 //   connect, Hello          ->
@@ -62,14 +63,14 @@ struct Operation {
 
 /// One turn of one library.
 struct TurnOrder {
-  std::uint64_t iterations = 1;     ///< K, 1..iterations_max
-  std::uint64_t warm_up = 1;        ///< calls before the clock starts
-  std::uint64_t first_round = 0;    ///< differs from turn to turn, so that stale results show
-  std::uint32_t deadline_ms = 0;    ///< the helper is killed by SIGALRM after it; 1..deadline_ms_max
+  std::uint64_t iterations = 1;   ///< K, 1..iterations_max
+  std::uint64_t warm_up = 1;      ///< calls before the clock starts
+  std::uint64_t first_round = 0;  ///< differs from turn to turn, so that stale results show
+  std::uint32_t deadline_ms = 0;  ///< the helper is killed by SIGALRM after it; 1..deadline_ms_max
   std::uint32_t percentile_calls = 0;  ///< > 0: a second pass that times single calls
-  std::uint8_t untouched = 0;       ///< no rewriting of the input, no reading of the output
+  std::uint8_t untouched = 0;          ///< no rewriting of the input, no reading of the output
   std::uint8_t verify = 1;
-  std::uint8_t flip_bit = 0;        ///< self-test: damages one bit of this rank's output
+  std::uint8_t flip_bit = 0;  ///< self-test: damages one bit of this rank's output
   std::uint8_t reserved[5] = {};
 };
 
@@ -107,8 +108,9 @@ struct Reply {
   std::uint64_t bare_end_ns = 0;
   std::uint64_t p50_ns = 0;  ///< of single calls; 0 where the pass was not asked for
   std::uint64_t p99_ns = 0;
-  std::uint64_t bytes_sent = 0;  ///< by this rank during the loop with the call; 0 where not counted
-  std::uint64_t wrong = 0;       ///< elements of this rank's output that are not the right ones
+  std::uint64_t bytes_sent =
+      0;                    ///< by this rank during the loop with the call; 0 where not counted
+  std::uint64_t wrong = 0;  ///< elements of this rank's output that are not the right ones
   std::uint64_t first_wrong = 0;  ///< index of the first of them
   double wrong_got = 0;
   double wrong_expected = 0;

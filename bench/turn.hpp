@@ -1,6 +1,6 @@
-// The one loop that every library is measured with, compiled into gyre's ranks and into each peer's:
-// K x (rewrite the input, call, read the output), and the same loop less the call. Header-only
-// C++17.
+// The one loop that every library is measured with, compiled into gyre's ranks and into each
+// peer's: K x (rewrite the input, call, read the output), and the same loop less the call.
+// Header-only C++17.
 //
 // A library is wrapped in a class of this shape (no base class: the call must not cost more than
 // the library's own function):
@@ -10,7 +10,8 @@
 //     int size() const;
 //     std::string name() const;      // "openmpi"
 //     std::string version() const;
-//     // Everything that a program would do once, before its loop. "" or why not; a library that has
+//     // Everything that a program would do once, before its loop. "" or why not; a library that
+//     has
 //     // no such type, operator or mode begins with "unsupported: ".
 //     // In place: the smaller buffer lies at the rank's own place in the larger one.
 //     std::string prepare(const Operation&, void* send, void* receive);
@@ -121,8 +122,10 @@ class Buffers {
 
   void unmap(void* data, std::uint64_t bytes) {
     const std::uint64_t whole = std::max<std::uint64_t>(bytes, 1);
-    if (data && registered_) library_.release(data, whole);
-    else if (data) ::munmap(data, whole);
+    if (data && registered_)
+      library_.release(data, whole);
+    else if (data)
+      ::munmap(data, whole);
   }
 
   Library& library_;
@@ -166,7 +169,8 @@ class Turns {
     reply.bare_start_ns = monotonic_ns();
     loop<false>(order, order.iterations, order.first_round);
     reply.bare_end_ns = monotonic_ns();
-    const std::uint64_t last_round = order.first_round + (order.untouched ? 0 : order.iterations - 1);
+    const std::uint64_t last_round =
+        order.first_round + (order.untouched ? 0 : order.iterations - 1);
     if (order.untouched) fill_input(order.first_round);
     poison(order.first_round);
     if (!library_.barrier()) return broken();
@@ -196,7 +200,8 @@ class Turns {
 
   /// Rewrites this rank's input.
   void fill_input(std::uint64_t round) {
-    pattern_->fill(buffers_.send(), send_count(operation_, library_.size()), library_.rank(), round);
+    pattern_->fill(buffers_.send(), send_count(operation_, library_.size()), library_.rank(),
+                   round);
     keep(buffers_.send());
   }
 

@@ -73,10 +73,14 @@ class FakeLibrary {
     const int begin = world_.fault == Fault::dropped ? 1 : 0;
     for (int r = begin; r < size(); ++r) {
       const double next = input(r, index);
-      if (r == begin) value = next;
-      else if (operation_.op == ReduceOp::min) value = std::min(value, next);
-      else if (operation_.op == ReduceOp::max) value = std::max(value, next);
-      else value += next;
+      if (r == begin)
+        value = next;
+      else if (operation_.op == ReduceOp::min)
+        value = std::min(value, next);
+      else if (operation_.op == ReduceOp::max)
+        value = std::max(value, next);
+      else
+        value += next;
     }
     if (operation_.op == ReduceOp::avg) value /= size();
     return value;
