@@ -1,0 +1,70 @@
+#include "bench/scouting.hpp"
+
+#include <algorithm>
+
+namespace gyre::bench {
+namespace {
+
+constexpr std::uint64_t first_guess_iterations = 20;
+constexpr std::uint64_t warm_up = 2;
+
+/// Time expected at `bytes`, from the last measured one.
+std::uint64_t guess_iterations(double last_us, std::uint64_t last_bytes, std::uint64_t bytes,
+                               std::uint32_t turn_ms) {
+  if (last_us <= 0 || last_bytes == 0) return first_guess_iterations;
+  const double growth = std::max(1.0, static_cast<double>(bytes) / static_cast<double>(last_bytes));
+  // Small sizes cost the same: dividing by the growth would cut their turns short.
+  const double expected_us = bytes <= 4096 ? last_us : last_us * growth;
+  return iterations_for(expected_us, expected_us, turn_ms);
+}
+
+}  // namespace
+
+Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limits, Rounds& rounds,
+             ScoutTimes& best, ScoutTimes& times) {
+  best.resize(cases.size());
+  times.assign(cases.size(), std::nullopt);
+  double last_us = 0;
+  std::uint64_t last_bytes = 0;
+  int hopeless = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (i > 0 && cases[i].bytes < cases[i - 1].bytes) hopeless = 0;  // the next type begins
+    if (hopeless >= hopeless_cases) continue;
+    const Status prepared = side.prepare(cases[i].operation);
+    if (prepared.code() == Code::unsupported) continue;
+    if (!prepared) return prepared;
+    TurnOrder order;
+    order.iterations = guess_iterations(last_us, last_bytes, cases[i].bytes, limits.turn_ms);
+    order.warm_up = std::min(warm_up, order.iterations);
+    order.verify = 0;  // the turns that count are verified
+    order.untouched = limits.untouched;
+    for (int turn = 0; turn < limits.turns; ++turn) {
+      order.first_round = rounds.take(order.iterations + order.warm_up);
+      const auto figure = side.turn(order);
+      if (!figure) return figure.status();
+      times[i] = std::min(times[i].value_or(figure->time_us), figure->time_us);
+      // A call that fills a turn alone needs no second opinion.
+      if (figure->time_us > limits.turn_ms * 1e3) break;
+    }
+    last_us = *times[i];
+    last_bytes = cases[i].bytes;
+    hopeless = best[i] && *times[i] > *best[i] * hopeless_factor ? hopeless + 1 : 0;
+    best[i] = std::min(best[i].value_or(*times[i]), *times[i]);
+  }
+  return {};
+}
+
+std::vector<int> fastest(const std::vector<ScoutTimes>& times_of_variants, std::size_t cases) {
+  std::vector<int> winners(cases, -1);
+  for (std::size_t i = 0; i < cases; ++i)
+    for (std::size_t v = 0; v < times_of_variants.size(); ++v) {
+      const auto& times = times_of_variants[v];
+      if (i >= times.size() || !times[i]) continue;
+      const int best = winners[i];
+      if (best < 0 || *times[i] < *times_of_variants[static_cast<unsigned>(best)][i])
+        winners[i] = static_cast<int>(v);
+    }
+  return winners;
+}
+
+}  // namespace gyre::bench

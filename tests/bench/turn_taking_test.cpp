@@ -1,0 +1,182 @@
+// A B A B and its bookkeeping, with libraries and a clock of the test's own.
+#include "bench/turn_taking.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/scouting.hpp"
+
+using namespace gyre;
+using namespace gyre::bench;
+using Catch::Approx;
+
+namespace {
+
+/// One clock, and what happened on it.
+struct Stage {
+  std::uint64_t now_ns = 0;
+  std::vector<std::string> turns;
+  std::set<std::uint64_t> rounds;
+  bool rounds_repeat = false;
+};
+
+class FakeSide final : public Side {
+ public:
+  FakeSide(Stage& stage, std::string name, std::vector<double> times_us)
+      : stage_(stage), name_(std::move(name)), times_us_(std::move(times_us)) {}
+
+  std::string label() const override { return name_; }
+  std::uint64_t cpu_ns() const override {
+    // Spinning out of turn: all the time that passes is its own.
+    return spins_left_ > 0 ? stage_.now_ns : cpu_ns_;
+  }
+  Status prepare(const Operation& operation) override {
+    if (operation.dtype == missing_) return {Code::unsupported, "no such type"};
+    bytes_ = operation.count * size_of(operation.dtype);
+    return {};
+  }
+  Result<TurnFigure> turn(const TurnOrder& order) override {
+    stage_.turns.push_back(name_);
+    for (std::uint64_t k = 0; k < order.iterations; ++k)
+      if (!stage_.rounds.insert(order.first_round + k).second) stage_.rounds_repeat = true;
+    if (broken_) return Status(Code::peer_failed, name_ + " is broken");
+    stage_.now_ns += 20'000'000;
+    for (FakeSide* other : disturbed_by_)
+      if (other->spins_left_ > 0 && --other->spins_left_ == 0) other->cpu_ns_ = stage_.now_ns;
+    TurnFigure figure;
+    figure.time_us = times_us_[turns_++ % times_us_.size()] * (scales_ ? bytes_ : 1.0);
+    return figure;
+  }
+
+  int spins_left_ = 0;
+  bool broken_ = false;
+  bool scales_ = false;
+  std::vector<FakeSide*> disturbed_by_;
+  DataType missing_ = static_cast<DataType>(255);
+
+ private:
+  Stage& stage_;
+  std::string name_;
+  std::vector<double> times_us_;
+  std::size_t turns_ = 0;
+  std::uint64_t cpu_ns_ = 0;
+  double bytes_ = 1;
+};
+
+TurnOrder order_of(std::uint64_t iterations) {
+  TurnOrder order;
+  order.iterations = iterations;
+  order.warm_up = 2;
+  return order;
+}
+
+Case case_of(std::uint64_t count, DataType dtype = DataType::float32) {
+  Case row;
+  row.operation.count = count;
+  row.operation.dtype = dtype;
+  row.bytes = count * size_of(dtype);
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("libraries alternate and the ratio is the median of the pairs' ratios") {
+  Stage stage;
+  FakeSide ours(stage, "A", {1, 1, 2});
+  FakeSide theirs(stage, "B", {2, 9, 4});  // ratios 2, 9, 2
+  Rounds rounds;
+  TurnLog log;
+  const auto result = take_pairs(
+      ours, theirs, {}, order_of(5), 3, rounds, [&] { return stage.now_ns; }, log);
+  REQUIRE(result.ok());
+  CHECK(stage.turns == std::vector<std::string>{"A", "B", "A", "B", "A", "B"});
+  CHECK(result->ratio == Approx(2));
+  CHECK(result->ratio_min == Approx(2));
+  CHECK(result->ratio_max == Approx(9));
+  CHECK(median_time_us(result->theirs) == Approx(4));
+  CHECK(log.taken == 6);
+  CHECK(log.discarded == 0);
+  CHECK_FALSE(stage.rounds_repeat);
+}
+
+TEST_CASE("a turn that another library disturbed is discarded, counted and repeated") {
+  Stage stage;
+  FakeSide ours(stage, "A", {1});
+  FakeSide theirs(stage, "B", {2});
+  ours.disturbed_by_ = {&theirs};
+  theirs.spins_left_ = 2;
+  Rounds rounds;
+  TurnLog log;
+  const auto result = take_pairs(
+      ours, theirs, {}, order_of(5), 1, rounds, [&] { return stage.now_ns; }, log);
+  REQUIRE(result.ok());
+  CHECK(log.taken == 4);
+  CHECK(log.discarded == 2);
+  CHECK(log.idle_label == "B");
+  CHECK(log.idle_share == Approx(1));
+  CHECK(result->ours.size() == 1);
+}
+
+TEST_CASE("a library that never sleeps ends the comparison and is named, a third one too") {
+  Stage stage;
+  FakeSide ours(stage, "A", {1});
+  FakeSide theirs(stage, "B", {2});
+  FakeSide third(stage, "C", {2});
+  Rounds rounds;
+  TurnLog log;
+  SECTION("the opponent") { theirs.spins_left_ = 1000; }
+  SECTION("one that only waits") { third.spins_left_ = 1000; }
+  const auto result = take_pairs(
+      ours, theirs, {&third}, order_of(5), 1, rounds, [&] { return stage.now_ns; }, log);
+  REQUIRE_FALSE(result.ok());
+  CHECK(log.discarded == repeats_max + 1);
+  const std::string culprit = theirs.spins_left_ > 0 ? "B used" : "C used";
+  CHECK(result.status().message().find(culprit) != std::string::npos);
+}
+
+TEST_CASE("a failed turn is passed on") {
+  Stage stage;
+  FakeSide ours(stage, "A", {1});
+  FakeSide theirs(stage, "B", {2});
+  theirs.broken_ = true;
+  Rounds rounds;
+  TurnLog log;
+  const auto result = take_pairs(
+      ours, theirs, {}, order_of(5), 3, rounds, [&] { return stage.now_ns; }, log);
+  CHECK(result.status().message() == "B is broken");
+  CHECK(stage.turns.size() == 2);
+}
+
+TEST_CASE("scouting takes the fastest of its turns and skips what a library lacks") {
+  Stage stage;
+  FakeSide side(stage, "v", {5, 3});
+  side.missing_ = DataType::float16;
+  Rounds rounds;
+  ScoutTimes best;
+  ScoutTimes times;
+  const std::vector<Case> cases{case_of(2), case_of(2, DataType::float16), case_of(4)};
+  REQUIRE(scout(side, cases, {}, rounds, best, times).ok());
+  CHECK(times == ScoutTimes{3.0, std::nullopt, 3.0});
+  CHECK(best == times);
+  CHECK_FALSE(stage.rounds_repeat);
+}
+
+TEST_CASE("a hopeless variant is not tried at larger sizes") {
+  Stage stage;
+  FakeSide side(stage, "slow", {100});
+  Rounds rounds;
+  const std::vector<Case> cases{case_of(1), case_of(2), case_of(4), case_of(8), case_of(16)};
+  ScoutTimes best{1.0, 1.0, 1.0, 1.0, 1.0};
+  ScoutTimes times;
+  REQUIRE(scout(side, cases, {}, rounds, best, times).ok());
+  CHECK(times[2].has_value());
+  CHECK_FALSE(times[3].has_value());
+}
+
+TEST_CASE("the fastest variant is chosen case by case") {
+  const std::vector<ScoutTimes> times{{1.0, 9.0, std::nullopt}, {2.0, 3.0, std::nullopt}};
+  CHECK(fastest(times, 3) == std::vector<int>{0, 1, -1});
+}
