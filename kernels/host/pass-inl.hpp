@@ -41,13 +41,13 @@ class Reducer {
     if (operands.streamed) {
       begin = head_elements(operands.destinations[0], Type::bytes, operands.count);
       remainder(operands, 0, begin);
-      begin = blocks<true>(operands, begin);
+      begin = blocks(operands, begin);
     } else if (operands.source_count == 2 && operands.destination_count == 1) {
       begin = blocks_of_two_sources<1>(operands);
     } else if (operands.source_count == 2 && operands.destination_count == 2) {
       begin = blocks_of_two_sources<2>(operands);
     } else {
-      begin = blocks<false>(operands, 0);
+      begin = blocks(operands, 0);
     }
     remainder(operands, begin, operands.count);
   }
@@ -60,8 +60,7 @@ class Reducer {
   /// Four independent vectors at a time: enough to hide the latency of an addition, few enough to
   /// stay in 16 registers. (Spelled out, because SVE's vectors can't be in an array.) A source is
   /// only read before the destinations of its block are written: they may be the same memory.
-  template <bool streamed>
-  static HWY_INLINE std::size_t blocks(const Operands& operands, std::size_t begin) {
+  static HWY_NOINLINE std::size_t blocks(const Operands& operands, std::size_t begin) {
     const D d;
     const std::size_t lanes = hn::Lanes(d);
     const std::size_t vector = lanes * Type::bytes;
@@ -86,7 +85,7 @@ class Reducer {
       for (std::size_t k = 0; k < operands.destination_count; ++k) {
         std::byte* to = operands.destinations[k] + offset;
         // Other destinations may be aligned otherwise than the first one.
-        if (streamed && reinterpret_cast<std::uintptr_t>(to) % vector == 0) {
+        if (operands.streamed && reinterpret_cast<std::uintptr_t>(to) % vector == 0) {
           Type::stream(d, v0, to);
           Type::stream(d, v1, to + vector);
           Type::stream(d, v2, to + 2 * vector);
