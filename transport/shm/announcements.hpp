@@ -26,7 +26,7 @@ inline constexpr std::size_t announcement_lines = announcements_ahead_max;
 template <class Memory>
 struct alignas(cache_line_bytes) AnnouncementLine {
   typename Memory::template Atomic<std::uint64_t> sequence{};
-  typename Memory::template Atomic<std::uint64_t> words[7] = {};
+  typename Memory::template Payload<std::uint64_t> words[7] = {};
 };
 static_assert(sizeof(AnnouncementLine<HostMemory>) == cache_line_bytes);
 

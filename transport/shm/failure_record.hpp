@@ -20,7 +20,7 @@ struct alignas(cache_line_bytes) FailureWord {
 
 template <class Memory>
 struct alignas(cache_line_bytes) FailureDetails {
-  typename Memory::template Atomic<std::uint64_t> words[5] = {};
+  typename Memory::template Payload<std::uint64_t> words[5] = {};
 };
 static_assert(sizeof(FailureDetails<HostMemory>) == cache_line_bytes);
 

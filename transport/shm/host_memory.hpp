@@ -23,6 +23,10 @@ FenceMode register_fences();
 struct HostMemory {
   template <class T>
   using Atomic = std::atomic<T>;
+  /// Words that the protocol orders by other words' releases and acquires, so that no two accesses
+  /// ever race. Atomic nevertheless: a hostile peer must not be able to make them undefined.
+  template <class T>
+  using Payload = std::atomic<T>;
 
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                     sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t),
@@ -32,7 +36,7 @@ struct HostMemory {
                 "a futex is a plain 32-bit word");
 
   /// The publisher's half of an asymmetric fence: nothing but a barrier for the compiler.
-  static void publisher_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  static void publisher_fence() { asm volatile("" ::: "memory"); }
 
   /// The sleeper's half: a full fence here and in every process that registered.
   static void sleeper_fence();
