@@ -36,8 +36,8 @@ class ShmSendLink final : public SendLink {
         breach_(&breach) {}
 
   std::span<std::byte* const> reserve() override {
-    if (queue_.look() != Look::ready) [[unlikely]]
-      return no_credit();
+    if (const Look look = queue_.look(); look != Look::ready) [[unlikely]]
+      return no_credit(look);
     place_ = slots_ + queue_.index() * slot_bytes_;
     return {&place_, 1};
   }
@@ -57,9 +57,8 @@ class ShmSendLink final : public SendLink {
   std::uint64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
-  std::span<std::byte* const> no_credit() {
-    if (queue_.look() == Look::corrupt)
-      breach_->corrupt(peer_ == everyone ? queue_.culprit() : peer_);
+  std::span<std::byte* const> no_credit(Look look) {
+    if (look == Look::corrupt) breach_->corrupt(peer_ == everyone ? queue_.culprit() : peer_);
     return {};
   }
 

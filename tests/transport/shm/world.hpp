@@ -38,9 +38,9 @@ inline SegmentLayout layout_of(int ranks, SlotShape shape) {
   return *layout;
 }
 
-inline std::shared_ptr<Segment> make_segment(int ranks, SlotShape shape) {
-  Result<std::shared_ptr<Segment>> segment =
-      Segment::create(layout_of(ranks, shape), register_fences());
+inline std::shared_ptr<Segment> make_segment(int ranks, SlotShape shape,
+                                             FenceMode mode = register_fences()) {
+  Result<std::shared_ptr<Segment>> segment = Segment::create(layout_of(ranks, shape), mode);
   REQUIRE(segment);
   return *segment;
 }
@@ -55,7 +55,8 @@ inline std::unique_ptr<ShmEndpoint> make_endpoint(std::shared_ptr<Segment> segme
 
 /// All ranks of one process, driven by hand.
 struct World {
-  World(int ranks, SlotShape shape) : segment(make_segment(ranks, shape)) {
+  World(int ranks, SlotShape shape, FenceMode mode = register_fences())
+      : segment(make_segment(ranks, shape, mode)) {
     for (int rank = 0; rank < ranks; ++rank) endpoints.push_back(make_endpoint(segment, rank));
   }
   ShmEndpoint& operator[](int rank) { return *endpoints[static_cast<std::size_t>(rank)]; }
@@ -67,8 +68,8 @@ struct World {
 /// What a rank does; returns what is wrong, or "". Catch2's macros stay in the main thread.
 using Body = std::function<std::string(ShmEndpoint&)>;
 
-inline void run_threads(int ranks, SlotShape shape, const Body& body) {
-  World world(ranks, shape);
+inline void run_threads(int ranks, SlotShape shape, FenceMode mode, const Body& body) {
+  World world(ranks, shape, mode);
   std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
@@ -78,9 +79,8 @@ inline void run_threads(int ranks, SlotShape shape, const Body& body) {
 }
 
 /// Rank 0 is this process, the others are children with a mapping of their own.
-inline void run_processes(int ranks, SlotShape shape, const Body& body) {
+inline void run_processes(int ranks, SlotShape shape, FenceMode mode, const Body& body) {
   const SegmentLayout layout = layout_of(ranks, shape);
-  const FenceMode mode = register_fences();
   Result<std::shared_ptr<Segment>> segment = Segment::create(layout, mode);
   REQUIRE(segment);
   std::vector<pid_t> children;
@@ -88,8 +88,8 @@ inline void run_processes(int ranks, SlotShape shape, const Body& body) {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      Result<std::shared_ptr<Segment>> own =
-          Segment::attach((*segment)->fd(), layout, register_fences());
+      register_fences();  // each process for itself
+      Result<std::shared_ptr<Segment>> own = Segment::attach((*segment)->fd(), layout, mode);
       if (!own) _exit(2);
       Result<std::unique_ptr<ShmEndpoint>> endpoint = ShmEndpoint::create(*own, rank, nullptr);
       _exit(endpoint && body(**endpoint).empty() ? 0 : 1);
@@ -104,6 +104,13 @@ inline void run_processes(int ranks, SlotShape shape, const Body& body) {
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
   }
+}
+
+inline void run_threads(int ranks, SlotShape shape, const Body& body) {
+  run_threads(ranks, shape, register_fences(), body);
+}
+inline void run_processes(int ranks, SlotShape shape, const Body& body) {
+  run_processes(ranks, shape, register_fences(), body);
 }
 
 /// Waits as a rank does: looks, then spins, yields, and sleeps. False after 20 s or an abort.

@@ -1,0 +1,97 @@
+// Announcements: what every rank says before each operation, and how far it may run ahead.
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+
+#include "tests/transport/shm/world.hpp"
+
+namespace gyre::transport::shm::test {
+namespace {
+
+constexpr SlotShape small_shape{64, 1};
+
+Announcement announcement_of(int rank, std::uint64_t sequence) {
+  Announcement announcement;
+  announcement.header[0] = sequence * 100 + static_cast<std::uint64_t>(rank);
+  announcement.header[1] = ~announcement.header[0];
+  for (std::size_t i = 0; i < announcement.payload.size(); ++i)
+    announcement.payload[i] = static_cast<std::byte>(announcement.header[0] + i);
+  return announcement;
+}
+
+bool same(const Announcement& a, const Announcement& b) {
+  return a.header[0] == b.header[0] && a.header[1] == b.header[1] && a.payload == b.payload;
+}
+
+std::string announce_many(ShmEndpoint& endpoint, std::uint64_t operations) {
+  const int me = endpoint.rank();
+  for (std::uint64_t s = 1; s <= operations; ++s) {
+    const Announcement mine = announcement_of(me, s);
+    if (!wait_for(endpoint, [&] { return endpoint.announce(s, mine); })) return "cannot announce";
+    for (int peer = 0; peer < endpoint.size(); ++peer) {
+      Announcement theirs;
+      if (peer == me || (me == 0 && s % 3 == 0)) continue;  // rank 0 does not read all of them
+      if (!wait_for(endpoint, [&] { return endpoint.announced(peer, s, theirs); }))
+        return "nothing announced";
+      if (!same(theirs, announcement_of(peer, s))) return "another announcement";
+    }
+    endpoint.leave(s);
+    for (int peer = 0; peer < endpoint.size(); ++peer)
+      if (s % 5 == 0 && !wait_for(endpoint, [&] { return endpoint.has_left(peer, s); }))
+        return "nobody left";
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every rank reads every other's announcements, many laps around their ring") {
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    run_threads(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 100); });
+  for (int ranks : {2, 5})
+    run_processes(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 100); });
+}
+
+TEST_CASE("a rank announces 16 operations ahead and no more until the slowest peer has caught up") {
+  World world(3, small_shape);
+  for (std::uint64_t s = 1; s <= announcements_ahead_max; ++s)
+    REQUIRE(world[0].announce(s, announcement_of(0, s)));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
+  REQUIRE(world[1].announce(1, announcement_of(1, 1)));
+  REQUIRE(world[1].announce(2, announcement_of(1, 2)));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
+  // Only its second announcement says that rank 2 is done with what everyone announced first.
+  REQUIRE(world[2].announce(1, announcement_of(2, 1)));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
+  Announcement read;
+  REQUIRE(world[2].announced(0, 1, read));
+  CHECK(same(read, announcement_of(0, 1)));
+  REQUIRE(world[2].announce(2, announcement_of(2, 2)));
+  CHECK(world[0].announce(17, announcement_of(0, 17)));
+  CHECK(world[1].last_announced(0) == 17);
+  CHECK(world[1].last_announced(2) == 2);
+  for (std::uint64_t s = 2; s <= 17; ++s) {
+    REQUIRE(world[2].announced(0, s, read));
+    CHECK(same(read, announcement_of(0, s)));
+  }
+  CHECK_FALSE(world[2].announced(0, 18, read));
+  CHECK_FALSE(world[0].aborted());
+}
+
+TEST_CASE("leaving an operation counts for that one and all before it") {
+  World world(2, small_shape);
+  CHECK_FALSE(world[1].has_left(0, 1));
+  world[0].leave(3);
+  CHECK(world[1].has_left(0, 1));
+  CHECK(world[1].has_left(0, 3));
+  CHECK_FALSE(world[1].has_left(0, 4));
+}
+
+TEST_CASE("an orderly departure is told from a death") {
+  World world(2, small_shape);
+  CHECK_FALSE(world[1].has_departed(0));
+  world[0].depart();
+  CHECK(world[1].has_departed(0));
+  CHECK_FALSE(world[0].has_departed(1));
+}
+
+}  // namespace gyre::transport::shm::test
