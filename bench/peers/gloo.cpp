@@ -18,6 +18,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -92,8 +93,8 @@ const gloo::ReductionFunction<T>* class_function_of(ReduceOp op) {
 class GlooLibrary {
  public:
   /// Meets the other ranks; throws what Gloo throws.
-  GlooLibrary(const HelperArguments& arguments, const Algorithm& algorithm)
-      : algorithm_(algorithm), rank_(arguments.rank), size_(arguments.size) {
+  GlooLibrary(const HelperArguments& arguments, const Algorithm& algorithm, int cpus)
+      : algorithm_(algorithm), rank_(arguments.rank), size_(arguments.size), cpus_(cpus) {
     gloo::transport::tcp::attr loopback("127.0.0.1");
     auto device = gloo::transport::tcp::CreateDevice(loopback);
     gloo::rendezvous::FileStore store(arguments.directory);
@@ -118,6 +119,8 @@ class GlooLibrary {
   std::string prepare(const Operation& operation, void* send, void* receive) {
     if (operation.nonblocking) return "unsupported: gloo has blocking calls only";
     if (operation.op == ReduceOp::avg) return "unsupported: gloo has no average";
+    if (algorithm_.poll && size_ > cpus_)
+      return "unsupported: polling needs a cpu for every rank; a call takes 100 ms otherwise";
     const auto elements = std::max(send_count(operation, size_), receive_count(operation, size_));
     if (algorithm_.classes && elements > std::numeric_limits<int>::max())
       return "unsupported: gloo's classes count in int, and this takes more than 2^31-1 elements";
@@ -275,6 +278,7 @@ class GlooLibrary {
   const Algorithm& algorithm_;
   int rank_;
   int size_;
+  int cpus_;
   Context context_;
   Context class_context_;
   Operation operation_;
@@ -304,7 +308,7 @@ int main(int argc, char** argv) {
   }
   try {
     arm_deadline(start_deadline_ms);
-    GlooLibrary library(arguments, *algorithm);
+    GlooLibrary library(arguments, *algorithm, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
     arm_deadline(0);
     return run_helper(arguments, library);
   } catch (const std::exception& failure) {

@@ -187,6 +187,9 @@ class PeerProcess {
   void start(const nlohmann::json& entry, int ranks, const std::string& variant,
              const std::vector<std::string>& words) {
     std::map<std::string, std::string> environment = entry.at("environment");
+    if (ranks > static_cast<int>(std::thread::hardware_concurrency()))
+      for (const auto& [name, value] : entry.at("oversubscribed").at("environment").items())
+        environment[name] = value;
     environment["TMPDIR"] = temporary_.path();
     std::vector<std::string> command = entry.at("launcher");
     for (auto& word : command)

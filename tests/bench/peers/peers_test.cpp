@@ -2,6 +2,8 @@
 // honest refusals, no CPU time between turns, and nothing left behind however they end.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -108,6 +110,13 @@ TEST_CASE("peers reduce every type and operator rightly, or say that they have n
   }
 }
 
+TEST_CASE("gloo does not poll where ranks outnumber cpus") {
+  const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;
+  if (ranks > 16) SKIP("more ranks than this test should start");
+  PeerProcess peer("gloo", ranks, "ring_chunked_poll");
+  CHECK_FALSE(right(peer, prepare(Collective::all_reduce, 1000)));
+}
+
 TEST_CASE("a damaged output of a peer is found, on that rank alone") {
   PeerProcess peer(any_peer(), 2);
   REQUIRE(right(peer, prepare(Collective::all_reduce, 1000)));
@@ -172,4 +181,30 @@ TEST_CASE("a call that never returns ends at its deadline, and every rank with i
   }));
   peer.disconnect();
   CHECK(peer.all_ranks_gone());
+}
+
+TEST_CASE("every variant of the table starts and answers rightly", "[.long]") {
+  std::ifstream table(std::string(GYRE_PEERS_FOLDER) + "/variants");
+  REQUIRE(table);
+  std::set<std::string> missing;
+  std::string line;
+  while (std::getline(table, line)) {
+    std::istringstream text(line);
+    std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    if (words.empty() || words[0].starts_with("#")) continue;
+    INFO(line);
+    REQUIRE(words.size() >= 2);
+    if (!peers_json().at(words[0]).contains("program")) {
+      missing.insert(words[0]);
+      continue;
+    }
+    const int ranks = words[1].ends_with("_poll") ? 2 : 3;  // it wants a cpu for each
+    PeerProcess peer(words[0], ranks, words[1], {words.begin() + 2, words.end()});
+    for (const Collective collective : measured)
+      for (const std::uint64_t count : {2, 5'000, 300'000})
+        CHECK(right(peer, prepare(collective, count)));
+    // A library that does not know a setting may say so and go on without it.
+    CHECK(peer.read_output() == "");
+  }
+  for (const auto& name : missing) WARN(name << " is not installed: its variants were not tried");
 }
