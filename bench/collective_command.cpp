@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/cpu_caches.hpp"
 #include "bench/child_process.hpp"
-#include "bench/cpu_caches.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/limits.hpp"
 #include "bench/machine.hpp"
