@@ -42,7 +42,8 @@ enum class Verb : std::uint8_t {
   combine,  ///< the sources are reduced in order, the result goes to every destination
 };
 
-/// Events between ranks that share memory. Each is a counter with one writer.
+/// Events between ranks that share memory. Each is a counter with one writer. With several channels
+/// a rank has left when all its channels have signalled so.
 enum class Event : std::uint8_t {
   none,
   entered,  ///< a rank has announced the operation: its buffers may be read and written
