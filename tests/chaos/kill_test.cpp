@@ -52,10 +52,13 @@ int count_shared_mappings() {
   return count;
 }
 
+/// gyre's, should there ever be any: other programs may come and go meanwhile.
 std::vector<std::string> shared_memory_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    names.push_back(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.find("gyre") != std::string::npos) names.push_back(name);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
