@@ -200,10 +200,7 @@ const std::byte* SimChannel::peek(int number, std::size_t bytes) {
   Reader& reader = reader_at(number);
   const std::uint64_t index = reader.consumed;
   if (reader.seen <= index) return nullptr;
-  const Message& message = message_at(index);
-  if (message.bytes != bytes)
-    core_.violation(fmt::format("rank {} expects {} bytes in message {} on link {}, which has {}",
-                                reader.rank, bytes, index, id_, message.bytes));
+  reader.expected_bytes = bytes;
   return reader.in_place ? reader.into : slot(reader, index);
 }
 
@@ -238,10 +235,14 @@ void SimChannel::release(int number) {
     return;
   }
   const std::size_t bytes = message_at(reader.consumed).bytes;
+  if (reader.expected_bytes != not_looked && reader.expected_bytes != bytes)
+    core_.violation(fmt::format("rank {} took message {} on link {} for {} bytes, but it has {}",
+                                reader.rank, reader.consumed, id_, reader.expected_bytes, bytes));
   std::memset(slot(reader, reader.consumed), std::to_integer<int>(poison), bytes);
   ++reader.consumed;
   reader.into = nullptr;
   reader.wished = reader.in_place = false;
+  reader.expected_bytes = not_looked;
   if (!core_.act(reader.rank, SimAct::release, static_cast<std::uint64_t>(id_))) return;
   const Nanoseconds delay = core_.profile().credit.draw(core_.random()) * factor_;
   reader.credit_at = core_.arrival(reader.rank, delay, reader.credit_at);
@@ -250,20 +251,28 @@ void SimChannel::release(int number) {
   drop_finished();
 }
 
+bool SimChannel::has_for_sender() const {
+  return source_seen_ != source_done_ ||
+         std::any_of(readers_.begin(), readers_.end(), [](const Reader& reader) {
+           return reader.credit_seen != reader.credit_arrived;
+         });
+}
+
+bool SimChannel::has_for_reader(int number) const {
+  const Reader& reader = readers_[static_cast<std::size_t>(number)];
+  return reader.seen != reader.arrived;
+}
+
 bool SimChannel::pump_sender() {
-  bool moved = source_seen_ != source_done_;
+  const bool moved = has_for_sender();
   source_seen_ = source_done_;
-  for (auto& reader : readers_) {
-    moved |= reader.credit_seen != reader.credit_arrived;
-    reader.credit_seen = reader.credit_arrived;
-  }
+  for (auto& reader : readers_) reader.credit_seen = reader.credit_arrived;
   return moved;
 }
 
 bool SimChannel::pump_reader(int number) {
-  Reader& reader = reader_at(number);
-  const bool moved = reader.seen != reader.arrived;
-  reader.seen = reader.arrived;
+  const bool moved = has_for_reader(number);
+  reader_at(number).seen = reader_at(number).arrived;
   return moved;
 }
 

@@ -46,6 +46,8 @@ class SimChannel {
   /// Message links: lets the sender, or a reader, see what has arrived. True if anything had.
   bool pump_sender();
   bool pump_reader(int reader);
+  bool has_for_sender() const;
+  bool has_for_reader(int reader) const;
 
   /// The sender has died: what is already on the wire arrives, the rest may be lost.
   void cut();
@@ -62,6 +64,7 @@ class SimChannel {
     std::uint64_t serial = 0;  ///< among all messages of the sender
     bool from_user = false;
   };
+  static constexpr std::size_t not_looked = SIZE_MAX;
   struct Reader {
     int rank = -1;
     std::uint64_t copied = 0;    ///< messages that are in `slots`
@@ -75,8 +78,9 @@ class SimChannel {
     Nanoseconds credit_at = 0;
     std::byte* into = nullptr;  ///< a granted wish for message number `consumed`
     std::size_t into_bytes = 0;
-    bool wished = false;    ///< for message number `consumed`
-    bool in_place = false;  ///< message number `consumed` lies at `into`
+    std::size_t expected_bytes = not_looked;  ///< of message number `consumed`
+    bool wished = false;                      ///< for message number `consumed`
+    bool in_place = false;                    ///< message number `consumed` lies at `into`
     std::vector<std::byte> slots;
   };
 

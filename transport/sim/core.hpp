@@ -46,6 +46,7 @@ struct SimRank {
   Nanoseconds clock_offset = 0;
   std::uint64_t handed_over = 0;  ///< messages, over all its links
   std::uint64_t newest_seen = 0;  ///< of those, the newest that any reader has seen
+  int spurious_wakes = 0;         ///< so far
   bool rung = false;              ///< something has changed for it since it last ran
   bool asleep = false;            ///< between prepare_sleep and the end of sleep
   bool bell = false;              ///< rung while asleep

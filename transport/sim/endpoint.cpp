@@ -115,16 +115,16 @@ bool SimEndpoint::pump() {
   bool moved = network_.cast(rank_).pump_sender();
   bool left_some = false;
   for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank_) continue;
+    if (peer == rank_ || !has_from(peer)) continue;
     if (core_.chance(core_.profile().pump_partial_percent)) {
       left_some = true;
       continue;
     }
-    moved |= network_.channel(rank_, peer).pump_sender();
-    moved |= network_.channel(peer, rank_).pump_reader(0);
-    moved |= network_.cast(peer).pump_reader(cast_reader(peer, rank_));
+    moved = true;
+    network_.channel(rank_, peer).pump_sender();
+    network_.channel(peer, rank_).pump_reader(0);
+    network_.cast(peer).pump_reader(cast_reader(peer, rank_));
     View& view = views_[index(peer)];
-    moved |= view.announced != view.announced_arrived || view.left != view.left_arrived;
     view.announced = view.announced_arrived;
     view.left = view.left_arrived;
   }
@@ -134,6 +134,15 @@ bool SimEndpoint::pump() {
         {core_.arrival(rank_, 1'000, 0), SimEvent::Kind::wake, rank_, -1, -1, -1, 0});
   }
   return moved;
+}
+
+/// Whether a pump would show something that came from `peer`.
+bool SimEndpoint::has_from(int peer) const {
+  const View& view = views_[index(peer)];
+  return view.announced != view.announced_arrived || view.left != view.left_arrived ||
+         network_.channel(rank_, peer).has_for_sender() ||
+         network_.channel(peer, rank_).has_for_reader(0) ||
+         network_.cast(peer).has_for_reader(cast_reader(peer, rank_));
 }
 
 void SimEndpoint::abort(const Failure& failure) {

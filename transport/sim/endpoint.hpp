@@ -78,6 +78,7 @@ class SimEndpoint final : public Endpoint {
 
   static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
   bool may_announce(std::uint64_t sequence) const;
+  bool has_from(int peer) const;
 
   SimNetwork& network_;
   SimCore& core_;

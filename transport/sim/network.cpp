@@ -6,6 +6,12 @@
 #include "transport/sim/endpoint.hpp"
 
 namespace gyre::transport {
+namespace {
+
+/// Per rank and run: each makes a step, which may make the next.
+constexpr int spurious_wakes_max = 200;
+
+}  // namespace
 
 SimNetwork::SimNetwork(const SimOptions& options) : core_(options) {
   const int ranks = options.ranks;
@@ -107,7 +113,10 @@ bool SimNetwork::begin_step(int rank) {
 }
 
 void SimNetwork::end_step(int rank) {
-  if (core_.chance(core_.profile().spurious_wake_percent)) {
+  SimRank& self = core_.rank(rank);
+  if (self.spurious_wakes < spurious_wakes_max &&
+      core_.chance(core_.profile().spurious_wake_percent)) {
+    ++self.spurious_wakes;
     ++core_.coverage().spurious_wakes;
     core_.queue().push({core_.now() + 1 + core_.profile().message.draw(core_.random()),
                         SimEvent::Kind::wake, rank, -1, -1, -1, 0});
