@@ -4,13 +4,16 @@
 //
 // The build defines GYRE_PEER, the peer's name. Only what MPI's standard offers is used; the
 // library's own settings come through the environment, from bench/peers/variants.
+#include <fcntl.h>
 #include <mpi.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -55,6 +58,31 @@ MPI_Op mpi_op(ReduceOp op) {
 
 bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+}
+
+/// Removes the names in /dev/shm of all that this process maps, which some libraries (MPICH) leave
+/// behind when they are not finalised. Only calls what a signal handler may.
+void remove_shared_names() {
+  static char text[1 << 20];
+  static constexpr char folder[] = "/dev/shm/";
+  const int file = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  std::size_t used = 0;
+  while (file >= 0 && used < sizeof text - 1) {
+    const ssize_t got = ::read(file, text + used, sizeof text - 1 - used);
+    if (got <= 0) break;
+    used += static_cast<std::size_t>(got);
+  }
+  for (char *line = text, *end = nullptr; (end = std::strchr(line, '\n')); line = end + 1) {
+    *end = 0;
+    if (const char* name = std::strstr(line, folder)) ::unlink(name);
+  }
+}
+
+/// Ends the process by the signal that arrived, as without a handler, but tidily.
+void end_by_signal(int signal) {
+  remove_shared_names();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
 }
 
 class MpiLibrary {
@@ -205,6 +233,8 @@ int main(int argc, char** argv) {
   arm_deadline(start_deadline_ms);
   if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 1;
   arm_deadline(0);
+  ::signal(SIGALRM, end_by_signal);
+  ::signal(SIGTERM, end_by_signal);
   HelperArguments arguments;
   std::string error;
   if (!parse_helper_arguments(argc, argv, &arguments, &error)) {
@@ -213,9 +243,8 @@ int main(int argc, char** argv) {
   }
   MpiLibrary library;
   const int code = run_helper(arguments, library);
-  if (code != 0) MPI_Abort(MPI_COMM_WORLD, code);
   // It waits for all ranks: where one has died there is nothing left to wait for.
   arm_deadline(finish_deadline_ms);
   MPI_Finalize();
-  return 0;
+  return code;
 }

@@ -28,7 +28,7 @@
 namespace gyre::bench::test {
 
 inline constexpr std::chrono::seconds start_time_max{60};
-inline constexpr std::chrono::seconds end_time_max{20};
+inline constexpr std::chrono::seconds end_time_max{30};
 
 inline nlohmann::json peers_json() {
   std::ifstream file(std::string(GYRE_PEERS_FOLDER) + "/peers.json");
