@@ -8,13 +8,13 @@ namespace {
 constexpr std::uint64_t first_guess_iterations = 20;
 constexpr std::uint64_t warm_up = 2;
 
-/// Time expected at `bytes`, from the last measured one.
-std::uint64_t guess_iterations(double last_us, std::uint64_t last_bytes, std::uint64_t bytes,
+/// How many fill a turn at `bytes`, by what the last case took.
+std::uint64_t guess_iterations(double last_whole_us, std::uint64_t last_bytes, std::uint64_t bytes,
                                std::uint32_t turn_ms) {
-  if (last_us <= 0 || last_bytes == 0) return first_guess_iterations;
+  if (last_bytes == 0) return first_guess_iterations;
   const double growth = std::max(1.0, static_cast<double>(bytes) / static_cast<double>(last_bytes));
   // Small sizes cost the same: dividing by the growth would cut their turns short.
-  const double expected_us = bytes <= 4096 ? last_us : last_us * growth;
+  const double expected_us = bytes <= 4096 ? last_whole_us : last_whole_us * growth;
   return iterations_for(expected_us, expected_us, turn_ms);
 }
 
@@ -24,7 +24,7 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
              ScoutTimes& best, ScoutTimes& times) {
   best.resize(cases.size());
   times.assign(cases.size(), std::nullopt);
-  double last_us = 0;
+  double last_whole_us = 0;
   std::uint64_t last_bytes = 0;
   int hopeless = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -34,7 +34,7 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
     if (prepared.code() == Code::unsupported) continue;
     if (!prepared) return prepared;
     TurnOrder order;
-    order.iterations = guess_iterations(last_us, last_bytes, cases[i].bytes, limits.turn_ms);
+    order.iterations = guess_iterations(last_whole_us, last_bytes, cases[i].bytes, limits.turn_ms);
     order.warm_up = std::min(warm_up, order.iterations);
     order.verify = 0;  // the turns that count are verified
     order.untouched = limits.untouched;
@@ -42,14 +42,16 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
       order.first_round = rounds.take(order.iterations + order.warm_up);
       const auto figure = side.turn(order);
       if (!figure) return figure.status();
-      times[i] = std::min(times[i].value_or(figure->time_us), figure->time_us);
+      if (!times[i] || figure->time_us < times[i]->time_us)
+        times[i] = ScoutTime{figure->time_us, figure->whole_us};
       // A call that fills a turn alone needs no second opinion.
-      if (figure->time_us > limits.turn_ms * 1e3) break;
+      if (figure->whole_us > limits.turn_ms * 1e3) break;
     }
-    last_us = *times[i];
+    last_whole_us = times[i]->whole_us;
     last_bytes = cases[i].bytes;
-    hopeless = best[i] && *times[i] > *best[i] * hopeless_factor ? hopeless + 1 : 0;
-    best[i] = std::min(best[i].value_or(*times[i]), *times[i]);
+    const double time_us = times[i]->time_us;
+    hopeless = best[i] && time_us > best[i]->time_us * hopeless_factor ? hopeless + 1 : 0;
+    if (!best[i] || time_us < best[i]->time_us) best[i] = times[i];
   }
   return {};
 }
@@ -61,7 +63,8 @@ std::vector<int> fastest(const std::vector<ScoutTimes>& times_of_variants, std::
       const auto& times = times_of_variants[v];
       if (i >= times.size() || !times[i]) continue;
       const int best = winners[i];
-      if (best < 0 || *times[i] < *times_of_variants[static_cast<unsigned>(best)][i])
+      if (best < 0 ||
+          times[i]->time_us < times_of_variants[static_cast<unsigned>(best)][i]->time_us)
         winners[i] = static_cast<int>(v);
     }
   return winners;

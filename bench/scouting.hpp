@@ -19,8 +19,15 @@ struct Case {
   Operation operation;  ///< out of place
 };
 
-/// Times in us of one variant by case; none where it was not measured.
-using ScoutTimes = std::vector<std::optional<double>>;
+/// Of one call, and of one iteration; see TurnFigure.
+struct ScoutTime {
+  double time_us = 0;
+  double whole_us = 0;
+  bool operator==(const ScoutTime&) const = default;
+};
+
+/// Times of one variant by case; none where it was not measured.
+using ScoutTimes = std::vector<std::optional<ScoutTime>>;
 
 struct ScoutLimits {
   std::uint32_t turn_ms = 5;  ///< how long a scouting turn lasts

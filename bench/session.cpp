@@ -116,22 +116,23 @@ TurnOrder Session::base_order() const {
 }
 
 /// Two short looks: the first says how long the second has to be.
-Result<double> Session::estimate_us(const TurnOrder& base) {
+Result<double> Session::estimate_whole_us(const TurnOrder& base) {
   TurnOrder order = base;
   order.verify = 0;
   order.iterations = pilot_iterations;
   order.warm_up = 1;
-  double time_us = 0;
+  double whole_us = 0;
   for (int look = 0; look < 2; ++look) {
     order.first_round = rounds_.take(order.iterations + order.warm_up);
     const auto figure = gyre_->turn(order);
     if (!figure) return figure.status();
-    time_us = figure->time_us;
-    const auto wanted = iterations_for(time_us, time_us, std::max(1u, input_.options.turn_ms / 4));
+    whole_us = figure->whole_us;
+    const auto wanted =
+        iterations_for(whole_us, whole_us, std::max(1u, input_.options.turn_ms / 4));
     if (wanted <= order.iterations) break;
     order.iterations = wanted;
   }
-  return time_us;
+  return whole_us;
 }
 
 Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
@@ -142,16 +143,16 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
   row.op = row_case.operation.op;
   if (auto status = gyre_->prepare(row_case.operation); !status) return status;
   TurnOrder order = base_order();
-  const auto gyre_us = estimate_us(order);
-  if (!gyre_us) return gyre_us.status();
+  const auto gyre_whole_us = estimate_whole_us(order);
+  if (!gyre_whole_us) return gyre_whole_us.status();
   order.iterations =
-      o.iterations > 0 ? o.iterations : iterations_for(*gyre_us, *gyre_us, o.turn_ms);
+      o.iterations > 0 ? o.iterations : iterations_for(*gyre_whole_us, *gyre_whole_us, o.turn_ms);
   order.warm_up = o.warm_up >= 0 ? static_cast<std::uint64_t>(o.warm_up)
                                  : std::min(warm_up_max, order.iterations);
 
   std::vector<TurnFigure> ours;
   gyre_->flip_bits(o.self_test == SelfTest::flip_bit);
-  if (auto status = measure_peers(order, row_case, index, *gyre_us, row, ours); !status)
+  if (auto status = measure_peers(order, row_case, index, *gyre_whole_us, row, ours); !status)
     return status;
   const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
   for (auto turn = static_cast<int>(ours.size()); turn < o.pairs; ++turn) {
@@ -159,7 +160,7 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
     if (!figure) return figure.status();
     ours.push_back(std::move(*figure));
   }
-  if (auto status = time_single_calls(order, *gyre_us, row, ours); !status) return status;
+  if (auto status = time_single_calls(order, *gyre_whole_us, row, ours); !status) return status;
   gyre_->flip_bits(false);
   finish_half(ours, row_case, row.out_of_place);
   row.bytes_sent = ours.back().bytes_sent;
@@ -173,7 +174,7 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
 }
 
 Status Session::measure_peers(const TurnOrder& order, const Case& row_case, std::size_t index,
-                              double gyre_us, Row& row, std::vector<TurnFigure>& ours) {
+                              double gyre_whole_us, Row& row, std::vector<TurnFigure>& ours) {
   for (Contender& contender : field_.contenders()) {
     PeerFigure figure;
     figure.peer = contender.peer.name;
@@ -185,7 +186,7 @@ Status Session::measure_peers(const TurnOrder& order, const Case& row_case, std:
       if (peer && *peer) {
         tell_(
             fmt::format("{}: gyre and {} take turns", size_text(row_case.bytes), (*peer)->label()));
-        status = compare(contender, **peer, order, row_case, index, gyre_us, figure, ours);
+        status = compare(contender, **peer, order, row_case, index, gyre_whole_us, figure, ours);
       }
       if (status.code() == Code::aborted || !gyre_->usable()) return status;
       if (!status) {
@@ -199,15 +200,15 @@ Status Session::measure_peers(const TurnOrder& order, const Case& row_case, std:
 }
 
 Status Session::compare(Contender& contender, RankSet& peer, TurnOrder order, const Case& row_case,
-                        std::size_t index, double gyre_us, PeerFigure& figure,
+                        std::size_t index, double gyre_whole_us, PeerFigure& figure,
                         std::vector<TurnFigure>& ours) {
   const Options& o = input_.options;
   if (auto status = peer.prepare(row_case.operation); !status) return status;
   const auto winner = static_cast<unsigned>(contender.winners[index]);
-  const double peer_us = contender.times[winner][index].value_or(gyre_us);
+  const double peer_whole_us = contender.times[winner][index]->whole_us;
   if (o.iterations == 0)
-    order.iterations =
-        iterations_for(std::min(gyre_us, peer_us), std::max(gyre_us, peer_us), o.turn_ms);
+    order.iterations = iterations_for(std::min(gyre_whole_us, peer_whole_us),
+                                      std::max(gyre_whole_us, peer_whole_us), o.turn_ms);
   if (o.warm_up < 0) order.warm_up = std::min(warm_up_max, order.iterations);
   if (o.self_test == SelfTest::spin_peer)
     if (auto status = peer.spin(); !status) return status;
@@ -245,10 +246,10 @@ Status Session::measure_in_place(const TurnOrder& order, const Case& row_case, R
 }
 
 /// The turn's own time is not used: the pass of single calls is what it is for.
-Status Session::time_single_calls(TurnOrder order, double time_us, Row& row,
+Status Session::time_single_calls(TurnOrder order, double whole_us, Row& row,
                                   std::vector<TurnFigure>& ours) {
   order.percentile_calls = static_cast<std::uint32_t>(
-      std::clamp(std::ceil(single_calls_us / std::max(time_us, time_us_min)), 10.0, 2000.0));
+      std::clamp(std::ceil(single_calls_us / std::max(whole_us, time_us_min)), 10.0, 2000.0));
   order.iterations = std::min(order.iterations, pilot_iterations);
   order.warm_up = std::min(order.warm_up, pilot_iterations);
   const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());

@@ -46,6 +46,7 @@ TurnFigure figure_of(std::span<const Reply> replies, std::uint64_t iterations) {
   const double bare_ns = static_cast<double>(first.bare_end_ns - first.bare_start_ns);
   figure.time_us =
       std::max(time_us_min, (whole_ns - bare_ns) / 1e3 / static_cast<double>(iterations));
+  figure.whole_us = whole_ns / 1e3 / static_cast<double>(iterations);
   figure.p50_us = static_cast<double>(p50_ns) / 1e3;
   figure.p99_us = static_cast<double>(p99_ns) / 1e3;
   figure.algorithm = replies.front().algorithm;

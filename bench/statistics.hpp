@@ -18,8 +18,9 @@ double geometric_mean(std::span<const double> values);
 
 /// What one turn of all ranks of one library says.
 struct TurnFigure {
-  double time_us = 0;  ///< of one call
-  double p50_us = 0;   ///< of single calls, maximum over ranks; 0 if not asked for
+  double time_us = 0;   ///< of one call
+  double whole_us = 0;  ///< of one iteration, rewriting and reading included: how long turns last
+  double p50_us = 0;    ///< of single calls, maximum over ranks; 0 if not asked for
   double p99_us = 0;
   std::uint64_t wrong = 0;                ///< elements, over all ranks
   std::vector<std::uint64_t> bytes_sent;  ///< by each rank, in one call
@@ -45,7 +46,8 @@ double busbw_gbps(Collective collective, std::uint64_t bytes, double time_us, in
 std::uint64_t least_traffic_bytes(Collective collective, std::uint64_t bytes, int ranks);
 
 /// How many iterations make the faster of two libraries' turns last `turn_ms`, while the slower's
-/// stays below 8 times that. Times are of one call; at least 2, so that one can be stale.
+/// stays below 8 times that. Times are TurnFigure::whole_us, which noise can't make arbitrarily
+/// small. At least 2, so that one can be stale.
 std::uint64_t iterations_for(double fast_us, double slow_us, std::uint32_t turn_ms);
 
 }  // namespace gyre::bench

@@ -37,6 +37,7 @@ TEST_CASE("a figure goes from the first start to the last end, less the bare loo
   const Reply both[] = {a, b};
   const auto figure = figure_of(both, 10);
   CHECK(figure.time_us == Approx((10.0 - 1.0) / 10));
+  CHECK(figure.whole_us == Approx(1));
   CHECK(figure.p50_us == Approx(0.3));
   CHECK(figure.p99_us == Approx(0.9));
   CHECK(figure.wrong == 3);

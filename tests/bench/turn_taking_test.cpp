@@ -48,6 +48,7 @@ class FakeSide final : public Side {
       if (other->spins_left_ > 0 && --other->spins_left_ == 0) other->cpu_ns_ = stage_.now_ns;
     TurnFigure figure;
     figure.time_us = times_us_[turns_++ % times_us_.size()] * (scales_ ? bytes_ : 1.0);
+    figure.whole_us = 2 * figure.time_us;
     return figure;
   }
 
@@ -159,7 +160,7 @@ TEST_CASE("scouting takes the fastest of its turns and skips what a library lack
   ScoutTimes times;
   const std::vector<Case> cases{case_of(2), case_of(2, DataType::float16), case_of(4)};
   REQUIRE(scout(side, cases, {}, rounds, best, times).ok());
-  CHECK(times == ScoutTimes{3.0, std::nullopt, 3.0});
+  CHECK(times == ScoutTimes{ScoutTime{3, 6}, std::nullopt, ScoutTime{3, 6}});
   CHECK(best == times);
   CHECK_FALSE(stage.rounds_repeat);
 }
@@ -169,7 +170,7 @@ TEST_CASE("a hopeless variant is not tried at larger sizes") {
   FakeSide side(stage, "slow", {100});
   Rounds rounds;
   const std::vector<Case> cases{case_of(1), case_of(2), case_of(4), case_of(8), case_of(16)};
-  ScoutTimes best{1.0, 1.0, 1.0, 1.0, 1.0};
+  ScoutTimes best(5, ScoutTime{1, 2});
   ScoutTimes times;
   REQUIRE(scout(side, cases, {}, rounds, best, times).ok());
   CHECK(times[2].has_value());
@@ -177,6 +178,7 @@ TEST_CASE("a hopeless variant is not tried at larger sizes") {
 }
 
 TEST_CASE("the fastest variant is chosen case by case") {
-  const std::vector<ScoutTimes> times{{1.0, 9.0, std::nullopt}, {2.0, 3.0, std::nullopt}};
+  const std::vector<ScoutTimes> times{{ScoutTime{1, 1}, ScoutTime{9, 9}, std::nullopt},
+                                      {ScoutTime{2, 2}, ScoutTime{3, 3}, std::nullopt}};
   CHECK(fastest(times, 3) == std::vector<int>{0, 1, -1});
 }
