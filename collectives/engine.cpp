@@ -24,26 +24,25 @@ Status Engine::begin(Operation& operation) {
   has_action_ = false;
   cursor_ = 0;
   const Call& call = operation.call;
-  small_ = fits_announcement(call, size_) && (options_.tuning.forced.empty() || call.count == 0);
+  carrier_ = Carrier::announcement;
+  all_mapped_ = false;
   std::uint16_t hash = 0;
-  if (!small_) {
-    // The plan for plain buffers decides the hash: it is the one all ranks know before they meet.
-    if (Status status = plan(false); !status) return status;
-    hash = hash_of(operation.choice, options_.tuning);
+  if (!fits_announcement(call, size_) || (!options_.tuning.forced.empty() && call.count > 0)) {
+    if (Status status = plan(); !status) return status;
+    hash = known_plan_.hash;
+    all_mapped_ = known_plan_.mapped && operation.buffers.mappable() && endpoint_.maps_memory();
+    carrier_ = !all_mapped_ && known_plan_.one_cast ? Carrier::cast : Carrier::schedule;
   }
-  const bool offers = !small_ && operation.buffers.mappable() && endpoint_.maps_memory();
-  all_mapped_ = offers;
-  header_ = encode(call, offers, hash);
+  header_ = encode(call, all_mapped_, hash);
   announcement_.header[0] = header_.words[0];
   announcement_.header[1] = header_.words[1];
-  if (small_) {
-    const bool sends = call.collective != Collective::broadcast || call.root == rank_;
-    contribution_ = sends ? contribution_bytes(call, size_) : 0;
-    if (contribution_ > 0)
-      std::memcpy(announcement_.payload.data(), operation.buffers.input, contribution_);
-  } else {
+  const bool sends = call.collective != Collective::broadcast || call.root == rank_;
+  contribution_ = sends ? contribution_bytes(call, size_) : 0;
+  if (carrier_ == Carrier::schedule) {
     encode_refs(operation.buffers, announcement_);
     executor_.begin(operation, header_, options_.trace);
+  } else if (carrier_ == Carrier::announcement && contribution_ > 0) {
+    std::memcpy(announcement_.payload.data(), operation.buffers.input, contribution_);
   }
   operation.state = OperationState::announcing;
   return {};
@@ -57,16 +56,46 @@ std::uint64_t Engine::bytes_sent() const {
   return bytes;
 }
 
-Status Engine::plan(bool all_mapped) {
+/// Plans the operation for plain buffers, which is what all ranks know before they meet, and what
+/// the hash in the header is of. The last plan is kept: training repeats its calls.
+Status Engine::plan() {
   Operation& operation = *operation_;
-  Result<Choice> choice = choose(options_.tuning, operation.call, size_, all_mapped);
-  if (!choice) return choice.status();
-  operation.choice = *choice;
-  const transport::SlotShape shape = endpoint_.shape();
+  const Call& call = operation.call;
+  if (!known_plan_.valid || !(known_plan_.call == call)) {
+    Result<Choice> choice = choose(options_.tuning, call, size_, false);
+    if (!choice) return choice.status();
+    const Result<Choice> mapped = choose(options_.tuning, call, size_, true);
+    known_plan_ = {};
+    known_plan_.valid = true;
+    known_plan_.call = call;
+    known_plan_.choice = *choice;
+    known_plan_.hash = hash_of(*choice, options_.tuning);
+    known_plan_.mapped = mapped.ok() && mapped->schedule->needs == schedules::Needs::mapped;
+    // A one-shot schedule of one piece has two actions: cast the contribution, combine all casts.
+    // exchange() does the same two with fewer words.
+    known_plan_.one_cast =
+        choice->schedule->algorithm == "one_shot" && options_.tuning.forced.empty() &&
+        !options_.strict && !pumps_ &&
+        contribution_bytes(call, size_) <=
+            std::min<std::size_t>(choice->piece_bytes, endpoint_.shape().slot_bytes);
+    take(*choice);
+    known_plan_.plan = operation.plan;
+    known_plan_.steps = operation.steps;
+  }
+  operation.choice = known_plan_.choice;
+  operation.plan = known_plan_.plan;
+  operation.step = 0;
+  operation.steps = known_plan_.steps;
+  return {};
+}
+
+void Engine::take(const Choice& choice) {
+  Operation& operation = *operation_;
   const std::size_t piece_bytes =
-      choice->schedule->needs == schedules::Needs::mapped
-          ? choice->piece_bytes
-          : std::min<std::size_t>(choice->piece_bytes, shape.slot_bytes);
+      choice.schedule->needs == schedules::Needs::mapped
+          ? choice.piece_bytes
+          : std::min<std::size_t>(choice.piece_bytes, endpoint_.shape().slot_bytes);
+  operation.choice = choice;
   schedules::Plan& plan = operation.plan;
   plan = {};
   plan.rank = plan.ring_position = rank_;
@@ -74,10 +103,9 @@ Status Engine::plan(bool all_mapped) {
   plan.root = operation.call.root;
   plan.count = operation.call.count;
   plan.piece_elements = std::max<std::size_t>(1, piece_bytes / size_of(operation.call.type));
-  plan.slots = shape.slots;
+  plan.slots = endpoint_.shape().slots;
   operation.step = 0;
-  operation.steps = schedules::step_count(*choice->schedule, plan);
-  return {};
+  operation.steps = schedules::step_count(*choice.schedule, plan);
 }
 
 Progress Engine::progress() {
@@ -100,10 +128,13 @@ Progress Engine::wait_for(const Waiting& waiting) {
 }
 
 Progress Engine::announce() {
+  if (carrier_ == Carrier::cast && contribution_ > 0 && !cast()) {
+    return wait_for({"room in its slots", -1});
+  }
   if (size_ > 1 && !endpoint_.announce(operation_->sequence, announcement_))
     return wait_for({"room for another call", -1});
-  if (small_) {
-    announced_bytes_ += contribution_;
+  if (carrier_ != Carrier::schedule) {
+    if (carrier_ == Carrier::announcement) announced_bytes_ += contribution_;
     operation_->state = OperationState::exchanging;
     return exchange();
   }
@@ -113,6 +144,19 @@ Progress Engine::announce() {
   }
   operation_->state = OperationState::running;
   return run();
+}
+
+/// Casts the contribution, before the announcement: who sees that finds both.
+bool Engine::cast() {
+  if (size_ == 1 || cast_for_ == operation_->sequence) return true;
+  transport::SendLink& link = endpoint_.to_all();
+  const auto places = link.reserve();
+  if (places.empty()) return false;
+  kernels::copy(places, operation_->buffers.input, contribution_, kernels::Store::regular);
+  link.publish(contribution_);
+  cast_for_ = operation_->sequence;
+  if (options_.trace) options_.trace->sent({operation_->sequence, 0, -1, contribution_});
+  return true;
 }
 
 Progress Engine::collect() {
@@ -125,9 +169,7 @@ Progress Engine::collect() {
     }
     all_mapped_ = all_mapped_ && executor_.offers_mapped(cursor_);
   }
-  if (all_mapped_) {
-    if (!plan(true)) return Progress::failed;  // can't be: the plan for plain buffers was made
-  }
+  if (all_mapped_) take(*choose(options_.tuning, operation_->call, size_, true));
   operation_->state = OperationState::running;
   return run();
 }
@@ -143,44 +185,59 @@ bool Engine::needs_announcement_of(int peer) const {
 }
 
 Progress Engine::exchange() {
+  const std::size_t bytes = contribution_bytes(operation_->call, size_);
   for (; cursor_ < size_; ++cursor_) {
     if (!needs_announcement_of(cursor_)) continue;
-    transport::Announcement& theirs = announcements_[static_cast<std::size_t>(cursor_)];
+    const auto peer = static_cast<std::size_t>(cursor_);
+    transport::Announcement& theirs = announcements_[peer];
     if (!endpoint_.announced(cursor_, operation_->sequence, theirs))
       return wait_for({"its call", cursor_});
     const Header header{{theirs.header[0], theirs.header[1]}};
-    if (header_.words[0] != header.words[0] || header_.words[1] != header.words[1]) {
+    if (!header_.agrees_with(header)) {
       executor_.report_mismatch(cursor_, operation_->sequence, header, header_);
       return Progress::failed;
     }
+    contributions_[peer] = theirs.payload.data();
+    if (carrier_ == Carrier::announcement) continue;
+    contributions_[peer] = endpoint_.cast_from(cursor_).peek(bytes);
+    if (!contributions_[peer]) return wait_for({"its data", cursor_});
   }
-  if (operation_->call.count > 0) combine_announcements();
+  if (operation_->call.count > 0) combine_contributions(bytes);
+  if (carrier_ == Carrier::cast) {
+    for (int peer = 0; peer < size_; ++peer)
+      if (needs_announcement_of(peer)) endpoint_.cast_from(peer).release();
+  }
   operation_->state = OperationState::finished;
   return Progress::finished;
 }
 
-void Engine::combine_announcements() {
+void Engine::combine_contributions(std::size_t bytes) {
   const Call& call = operation_->call;
-  const std::size_t part = contribution_bytes(call, size_);
   std::byte* output = operation_->buffers.output;
-  announcements_[static_cast<std::size_t>(rank_)].payload = announcement_.payload;
+  const auto self = static_cast<std::size_t>(rank_);
+  // Our own announcement has a copy of the input, which an operation in place may overwrite.
+  announcements_[self].payload = announcement_.payload;
+  contributions_[self] =
+      carrier_ == Carrier::cast ? operation_->buffers.input : announcements_[self].payload.data();
+  const auto copy = [bytes](std::byte* to, const std::byte* from) {
+    kernels::copy({&to, 1}, from, bytes, kernels::Store::regular);
+  };
   switch (call.collective) {
     case Collective::broadcast:
-      std::memcpy(output, announcements_[static_cast<std::size_t>(call.root)].payload.data(), part);
-      return;
+      return copy(output, contributions_[static_cast<std::size_t>(call.root)]);
     case Collective::all_gather:
-      for (std::size_t rank = 0; rank < announcements_.size(); ++rank)
-        std::memcpy(output + rank * part, announcements_[rank].payload.data(), part);
+      for (std::size_t rank = 0; rank < contributions_.size(); ++rank)
+        copy(output + rank * bytes, contributions_[rank]);
       return;
     case Collective::all_reduce:
     case Collective::reduce_scatter: break;
     case Collective::barrier: return;
   }
   const bool scatter = call.collective == Collective::reduce_scatter;
-  const std::size_t skip =
-      scatter ? part / static_cast<std::size_t>(size_) * static_cast<std::size_t>(rank_) : 0;
-  for (std::size_t rank = 0; rank < announcements_.size(); ++rank)
-    contributions_[rank] = announcements_[rank].payload.data() + skip;
+  if (scatter) {
+    const std::size_t skip = bytes / static_cast<std::size_t>(size_) * self;
+    for (const std::byte*& contribution : contributions_) contribution += skip;
+  }
   kernels::Pass pass;
   pass.sources = contributions_;
   pass.destinations = {&output, 1};

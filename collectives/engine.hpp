@@ -50,7 +50,27 @@ class Engine {
   std::uint64_t bytes_sent() const;
 
  private:
-  Status plan(bool all_mapped);
+  /// What brings every rank's contribution to every rank.
+  enum class Carrier : std::uint8_t {
+    announcement,  ///< its payload
+    cast,          ///< one cast slot, with the announcement
+    schedule,      ///< the actions of a schedule
+  };
+  /// The last plan for plain buffers, and what follows from it.
+  struct KnownPlan {
+    bool valid = false;
+    Call call;
+    Choice choice;
+    schedules::Plan plan;
+    std::uint64_t steps = 0;
+    std::uint16_t hash = 0;
+    bool mapped = false;    ///< with mappable buffers everywhere another schedule would run
+    bool one_cast = false;  ///< each rank casts once and no more
+  };
+
+  Status plan();
+  void take(const Choice& choice);
+  bool cast();
   Progress announce();
   Progress collect();
   Progress exchange();
@@ -58,7 +78,7 @@ class Engine {
   Progress drain();
   Progress wait_for(const Waiting& waiting);
   bool needs_announcement_of(int peer) const;
-  void combine_announcements();
+  void combine_contributions(std::size_t bytes);
 
   transport::Endpoint& endpoint_;
   const EngineOptions options_;
@@ -70,15 +90,17 @@ class Engine {
   Operation* operation_ = nullptr;
   Header header_;
   transport::Announcement announcement_;
-  bool small_ = false;                 ///< the announcements carry it all
-  std::size_t contribution_ = 0;       ///< bytes of a small operation's payload
+  Carrier carrier_ = Carrier::announcement;
+  KnownPlan known_plan_;
+  std::uint64_t cast_for_ = 0;         ///< operation whose contribution has been cast
+  std::size_t contribution_ = 0;       ///< bytes that this rank brings
   std::uint64_t announced_bytes_ = 0;  ///< payload that announcements have carried
   bool all_mapped_ = false;            ///< of the announcements collected so far
   int cursor_ = 0;                     ///< ranks before it have been collected
   schedules::Action action_;           ///< at operation_->step, where has_action_
   bool has_action_ = false;
 
-  std::vector<transport::Announcement> announcements_;  ///< of a small operation, by rank
+  std::vector<transport::Announcement> announcements_;  ///< where no schedule runs, by rank
   std::vector<const std::byte*> contributions_;
 };
 
