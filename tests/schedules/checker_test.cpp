@@ -82,6 +82,20 @@ TEST_CASE("a receive fused with a send deadlocks when a link has one slot") {
   CHECK(has(check(always_fused, world).reason, "deadlock"));
 }
 
+TEST_CASE("casting twice before anybody reads deadlocks when the cast link has one slot") {
+  Schedule eager = *find_schedule(Collective::all_reduce, "one_shot");
+  eager.action = [](const Plan& plan, std::uint64_t step) {
+    Plan roomy = plan;
+    roomy.slots = 4;  // so pieces come in batches of two
+    return one_shot::all_reduce_action(roomy, step);
+  };
+  World world = small_world(2, 8);
+  world.piece_elements = 4;
+  CHECK(check(eager, world).right());
+  world.slots = 1;
+  CHECK(has(check(eager, world).reason, "waits for rank 1 to read what was cast"));
+}
+
 TEST_CASE("a message left behind, of another length, or too long for a slot") {
   World world = small_world(3, 9);
   CHECK(has(reason_for(Collective::all_reduce, "ring", world,
