@@ -15,6 +15,12 @@ namespace {
 /// Operations that a report shows.
 constexpr std::uint64_t report_operations_max = 16;
 
+/// What Endpoint::note carries: the operation, then the step in it.
+constexpr std::uint64_t steps_noted_max = 0xffffffff;
+constexpr std::uint64_t standing(std::uint64_t sequence, std::uint64_t step) {
+  return sequence << 32 | std::min(step, steps_noted_max);
+}
+
 std::string_view name_of(OperationState state) {
   switch (state) {
     case OperationState::queued: return "queued";
@@ -88,6 +94,7 @@ Progress Communicator::progress() {
     }
     const Progress progress = engine_.progress();
     if (progress != Progress::finished) return progress;
+    if (operation.steps > 0) endpoint_.note(standing(operation.sequence, steps_noted_max));
     operation.state = OperationState::finished;
     begun_ = false;
     ++finished_;
@@ -116,9 +123,25 @@ std::vector<int> Communicator::missing_from(std::uint64_t sequence) const {
   return missing;
 }
 
+void Communicator::note_progress() {
+  const Operation* operation = current();
+  if (operation && operation->state == OperationState::running)
+    endpoint_.note(standing(operation->sequence, operation->step));
+}
+
 int Communicator::slowest_rank(const Operation& operation) const {
   const std::vector<int> missing = missing_from(operation.sequence);
-  return missing.empty() ? operation.waiting.peer : missing.front();
+  if (!missing.empty()) return missing.front();
+  if (operation.state != OperationState::running) return operation.waiting.peer;
+  // Everybody who waits has noted at which step; who has come least far keeps the others.
+  int slowest = operation.waiting.peer;
+  std::uint64_t least = slowest >= 0 ? endpoint_.noted(slowest) : ~std::uint64_t{0};
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank() || endpoint_.noted(peer) >= least) continue;
+    slowest = peer;
+    least = endpoint_.noted(peer);
+  }
+  return slowest;
 }
 
 void Communicator::expire(const Operation& operation) {

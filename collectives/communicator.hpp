@@ -48,6 +48,9 @@ class Communicator {
   /// ok, or why the communicator has failed, in full sentences.
   Status failure() const;
 
+  /// Tells the peers how far the current operation has come. For a wait that has become long.
+  void note_progress();
+
   /// Fails the communicator because `operation` has passed its deadline; names who is behind.
   void expire(const Operation& operation);
 

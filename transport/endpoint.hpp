@@ -82,6 +82,13 @@ class Endpoint {
   /// Whether `peer` has left operation `sequence`.
   virtual bool has_left(int peer, std::uint64_t sequence) = 0;
 
+  // Diagnosis: how far a rank has come, for peers whose deadline passes while they wait.
+
+  /// Leaves `standing` for the others to see. It only rises; what it counts is the caller's affair.
+  virtual void note(std::uint64_t standing) = 0;
+  /// What `peer` noted last, 0 before.
+  virtual std::uint64_t noted(int peer) const = 0;
+
   /// The memory of `peer` that `ref` names, `bytes` long and inside its segment; starts an import
   /// when it is not mapped yet. Only where maps_memory().
   virtual Mapping map(int peer, const MappedRef& ref, std::size_t bytes) = 0;

@@ -104,6 +104,31 @@ TEST_CASE("rank 0's death is named like any other") {
   CHECK(complaints[2].empty());
 }
 
+TEST_CASE("a rank that is stopped in the middle is named at the deadline") {
+  // On the ring most ranks wait for one that itself waits: the chain's end has to be found.
+  const auto complaints =
+      run_processes(4,
+                    [](const Rank& rank) -> std::string {
+                      std::vector<std::int32_t> processes(4);
+                      std::int32_t self = getpid();
+                      gyre_status status = gyre_all_gather(rank.comm, {&self, GYRE_MEMORY_AUTO},
+                                                           {processes.data(), GYRE_MEMORY_AUTO}, 1,
+                                                           GYRE_INT32, nullptr, nullptr, nullptr);
+                      if (status != GYRE_OK) return complain("gyre_all_gather", status);
+                      std::vector<float> values(1'000'000, 1.0f);
+                      for (int i = 0; status == GYRE_OK; ++i) {
+                        if (rank.rank == 0 && i == 5) kill(processes[1], SIGSTOP);
+                        status = all_reduce(rank, values);
+                      }
+                      std::string complaint = expect(status, GYRE_TIMEOUT, 1, "rank 1 did not");
+                      if (rank.rank == 0) kill(processes[1], SIGKILL);
+                      return complaint;
+                    },
+                    {.timeout_ms = 500, .destroys = false}, {"GYRE_ALGORITHM=ring"});
+  for (const std::size_t survivor : {0u, 2u, 3u}) CHECK(complaints[survivor] == "");
+  CHECK(complaints[1] == "killed by signal 9");
+}
+
 TEST_CASE("abort ends every rank's operation at once") {
   run_threads(3, [](const Rank& rank) -> std::string {
     std::vector<float> values(10, 1.0f);

@@ -29,6 +29,13 @@ class alignas(cache_line_bytes) Counter {
 
 static_assert(sizeof(Counter<HostMemory>) == cache_line_bytes);
 
+/// A word that its one writer leaves for the others' diagnosis. Orders nothing.
+template <class Memory>
+struct alignas(cache_line_bytes) Note {
+  typename Memory::template Atomic<std::uint64_t> value{};
+};
+static_assert(sizeof(Note<HostMemory>) == cache_line_bytes);
+
 /// What a look at memory that a peer writes can find.
 enum class Look : std::uint8_t {
   ready,

@@ -25,6 +25,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segment> segment, int rank, MemoryImpor
       doorbells_(segment_->sleepers(), segment_->bells(), rank, segment_->fence_mode()),
       announcements_(segment_->rings(), rank),
       record_(segment_->failure(), segment_->details(), rank),
+      notes_(segment_->notes()),
       left_(static_cast<std::size_t>(size_), 0),
       cast_send_(
           SlotSender<HostMemory>(segment_->cast_published(rank), segment_->all_cast_consumed(rank),

@@ -48,6 +48,13 @@ class ShmEndpoint final : public Endpoint, private Breach {
   void leave(std::uint64_t sequence) override;
   bool has_left(int peer, std::uint64_t sequence) override;
 
+  void note(std::uint64_t standing) override {
+    notes_[static_cast<std::size_t>(rank_)].value.store(standing, std::memory_order_relaxed);
+  }
+  std::uint64_t noted(int peer) const override {
+    return notes_[static_cast<std::size_t>(peer)].value.load(std::memory_order_relaxed);
+  }
+
   Mapping map(int peer, const MappedRef& ref, std::size_t bytes) override;
   bool pump() override { return false; }
 
@@ -78,6 +85,7 @@ class ShmEndpoint final : public Endpoint, private Breach {
   Doorbells<HostMemory> doorbells_;
   Announcements<HostMemory> announcements_;
   FailureRecord<HostMemory> record_;
+  std::span<Note<HostMemory>> notes_;
   std::mutex abort_mutex_;           ///< one thread of this rank at a time writes its details
   std::vector<std::uint64_t> left_;  ///< what each peer is known to have left
   std::vector<ShmSendLink> send_;

@@ -71,6 +71,7 @@ Result<SegmentLayout> SegmentLayout::make(int ranks, SlotShape pair, SlotShape c
   layout.bells = cursor.take(n, sizeof(Bell<HostMemory>), line);
   layout.left = cursor.take(n, sizeof(Counter<HostMemory>), line);
   layout.departed = cursor.take(n, sizeof(Counter<HostMemory>), line);
+  layout.notes = cursor.take(n, sizeof(Note<HostMemory>), line);
   layout.rings = cursor.take(n, sizeof(Announcements<HostMemory>::Ring), line);
   layout.published = cursor.take(n * n, sizeof(Counter<HostMemory>), line);
   layout.consumed = cursor.take(n * n, sizeof(Counter<HostMemory>), line);

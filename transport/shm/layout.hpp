@@ -54,6 +54,7 @@ struct SegmentLayout {
   std::size_t bells = 0;           ///< [rank]
   std::size_t left = 0;            ///< [rank]
   std::size_t departed = 0;        ///< [rank]
+  std::size_t notes = 0;           ///< [rank]
   std::size_t rings = 0;           ///< [rank][line]
   std::size_t published = 0;       ///< [receiver][sender]
   std::size_t consumed = 0;        ///< [sender][receiver]

@@ -44,6 +44,7 @@ class Segment {
   }
   Counter<HostMemory>& left(int rank) { return counter(layout_.left, rank); }
   Counter<HostMemory>& departed(int rank) { return counter(layout_.departed, rank); }
+  std::span<Note<HostMemory>> notes() { return per_rank<Note<HostMemory>>(layout_.notes); }
   Counter<HostMemory>& published(int receiver, int sender) {
     return counter(layout_.published, receiver, sender);
   }

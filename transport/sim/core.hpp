@@ -51,6 +51,7 @@ struct SimRank {
   bool asleep = false;            ///< between prepare_sleep and the end of sleep
   bool bell = false;              ///< rung while asleep
   Nanoseconds sleeps_until = 0;   ///< set by sleep; 0: not sleeping
+  std::uint64_t noted = 0;        ///< Endpoint::note; seen by everybody at once
 };
 
 class SimCore {
