@@ -103,7 +103,7 @@ std::uint64_t kill_all(int ranks_max, const std::vector<std::uint64_t>& counts) 
 
 }  // namespace
 
-TEST_CASE("every call ends right under any delays, orders and pauses") {
+TEST_CASE("every call ends right under any delays and orders and pauses") {
   const Totals totals = run_seeds(number_from("GYRE_TEST_SEEDS", 1500), {.deaths = false});
   CHECK(totals.failed_calls == 0);
   if (totals.runs < 1000) return;
@@ -114,7 +114,7 @@ TEST_CASE("every call ends right under any delays, orders and pauses") {
   CHECK(totals.algorithms.at("announcement") > 100);
 }
 
-TEST_CASE("when ranks die or stop, every survivor is told which, in time") {
+TEST_CASE("when ranks die or stop every survivor is told in time") {
   const Totals totals = run_seeds(number_from("GYRE_TEST_SEEDS", 1500), {.deaths = true});
   if (totals.runs < 1000) return;
   CHECK(totals.failed_calls > 200);
@@ -135,7 +135,7 @@ TEST_CASE("a rank killed in front of any of its actions is named by all that not
   CHECK(kill_all(3, {5, 41}) > 1000);
 }
 
-TEST_CASE("a rank killed anywhere, over more ranks and sizes", "[.long]") {
+TEST_CASE("a rank killed anywhere over more ranks and sizes", "[.long]") {
   CHECK(kill_all(4, {0, 1, 7, 8, 9, 65}) > 10'000);
 }
 
