@@ -6,7 +6,9 @@ namespace gyre::bench {
 namespace {
 
 constexpr std::uint64_t first_guess_iterations = 20;
-constexpr std::uint64_t warm_up = 2;
+constexpr std::uint64_t warm_up_max = 2;
+/// A first turn that is this many times slower than the best variant's is not repeated.
+constexpr double clearly_slower = 1.5;
 
 /// How many fill a turn at `bytes`, by what the last case took.
 std::uint64_t guess_iterations(double last_whole_us, std::uint64_t last_bytes, std::uint64_t bytes,
@@ -15,6 +17,7 @@ std::uint64_t guess_iterations(double last_whole_us, std::uint64_t last_bytes, s
   const double growth = std::max(1.0, static_cast<double>(bytes) / static_cast<double>(last_bytes));
   // Small sizes cost the same: dividing by the growth would cut their turns short.
   const double expected_us = bytes <= 4096 ? last_whole_us : last_whole_us * growth;
+  if (expected_us > turn_ms * 1e3) return 1;
   return iterations_for(expected_us, expected_us, turn_ms);
 }
 
@@ -35,7 +38,7 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
     if (!prepared) return prepared;
     TurnOrder order;
     order.iterations = guess_iterations(last_whole_us, last_bytes, cases[i].bytes, limits.turn_ms);
-    order.warm_up = std::min(warm_up, order.iterations);
+    order.warm_up = std::min(warm_up_max, order.iterations);
     order.verify = 0;  // the turns that count are verified
     order.untouched = limits.untouched;
     for (int turn = 0; turn < limits.turns; ++turn) {
@@ -44,8 +47,9 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
       if (!figure) return figure.status();
       if (!times[i] || figure->time_us < times[i]->time_us)
         times[i] = ScoutTime{figure->time_us, figure->whole_us};
-      // A call that fills a turn alone needs no second opinion.
+      // A call that fills a turn alone needs no second opinion, nor does one that can't win.
       if (figure->whole_us > limits.turn_ms * 1e3) break;
+      if (best[i] && figure->time_us > clearly_slower * best[i]->time_us) break;
     }
     last_whole_us = times[i]->whole_us;
     last_bytes = cases[i].bytes;

@@ -182,3 +182,13 @@ TEST_CASE("the fastest variant is chosen case by case") {
                                       {ScoutTime{2, 2}, ScoutTime{3, 3}, std::nullopt}};
   CHECK(fastest(times, 3) == std::vector<int>{0, 1, -1});
 }
+
+TEST_CASE("a variant that can't win a case takes one turn there, one that may takes two") {
+  Stage stage;
+  FakeSide side(stage, "v", {10});
+  Rounds rounds;
+  ScoutTimes best{ScoutTime{5, 5}, ScoutTime{9, 9}};
+  ScoutTimes times;
+  REQUIRE(scout(side, {case_of(1), case_of(2)}, {}, rounds, best, times).ok());
+  CHECK(stage.turns.size() == 3);
+}
