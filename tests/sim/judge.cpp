@@ -31,6 +31,11 @@ bool caused_a_wait(const Scenario& scenario, SimNetwork& network) {
   return scenario.odd_rank >= 0;
 }
 
+bool is_at_fault(const Scenario& scenario, const SimNetwork& network, int rank) {
+  if (rank < 0 || rank >= network.ranks()) return false;
+  return !network.alive(rank) || stopped_for_good(network, rank) || rank == scenario.odd_rank;
+}
+
 std::string check_blame(const Scenario& scenario, SimNetwork& network,
                         const transport::Failure& failure) {
   const bool known = failure.rank >= 0 && failure.rank < network.ranks();
@@ -40,7 +45,7 @@ std::string check_blame(const Scenario& scenario, SimNetwork& network,
   bool right = false;
   switch (failure.code) {
     case Code::peer_failed: right = dead; break;
-    // Who is named may only have waited for the one at fault: it is the first that was waited for.
+    // Whether it names the one at fault is counted, see is_at_fault.
     case Code::timeout: right = caused_a_wait(scenario, network); break;
     case Code::mismatch: right = odd; break;
     case Code::out_of_resources: right = network.coverage().imports_refused > 0; break;
@@ -132,6 +137,10 @@ Verdict run(const Scenario& scenario) {
   for (int rank = 0; rank < network.ranks(); ++rank)
     verdict.actions.push_back(network.actions(rank));
   for (const auto& user : users) {
+    if (user->failure().code == Code::timeout) {
+      ++verdict.timeouts;
+      if (!is_at_fault(scenario, network, user->failure().rank)) ++verdict.misblamed;
+    }
     for (const auto& result : user->results()) {
       if (result.state == CallResult::State::failed) ++verdict.failed_calls;
       if (result.state != CallResult::State::ok) continue;

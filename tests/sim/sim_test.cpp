@@ -29,7 +29,8 @@ struct Totals {
   std::uint64_t runs = 0;
   std::uint64_t ok_calls = 0;
   std::uint64_t failed_calls = 0;
-  std::uint64_t steps = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t misblamed = 0;
   std::map<std::string, std::uint64_t> algorithms;
   transport::SimCoverage coverage;
 
@@ -37,7 +38,8 @@ struct Totals {
     ++runs;
     ok_calls += verdict.ok_calls;
     failed_calls += verdict.failed_calls;
-    steps += verdict.outcome.steps;
+    timeouts += verdict.timeouts;
+    misblamed += verdict.misblamed;
     for (const auto& [name, count] : verdict.algorithms) algorithms[name] += count;
     coverage.add(verdict.coverage);
   }
@@ -118,6 +120,8 @@ TEST_CASE("when ranks die or stop every survivor is told in time") {
   const Totals totals = run_seeds(number_from("GYRE_TEST_SEEDS", 1500), {.deaths = true});
   if (totals.runs < 1000) return;
   CHECK(totals.failed_calls > 200);
+  CHECK(totals.timeouts > 50);
+  CHECK(totals.misblamed * 20 <= totals.timeouts);
   for (const auto& field : transport::sim_coverage_fields) {
     if (field.count == &transport::SimCoverage::flips) continue;
     INFO(field.what);

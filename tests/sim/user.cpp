@@ -253,6 +253,7 @@ SimStep User::wait(Nanoseconds now) {
   collectives::Operation* operation = communicator_.current();
   if (operation->first_look_ns == 0) operation->first_look_ns = now;
   operation->last_look_ns = now;
+  communicator_.note_progress();
   const Nanoseconds until = operation->first_look_ns + operation->timeout_ns;
   if (now >= until) {
     communicator_.expire(*operation);

@@ -65,6 +65,13 @@ void SimCore::wake(int index) {
   if (rank.asleep) rank.bell = true;
 }
 
+void SimCore::note(int index, std::uint64_t standing) {
+  SimRank& rank = ranks_[static_cast<std::size_t>(index)];
+  if (rank.dead || rank.stopped_until == SimPause::forever) return;
+  if (standing < rank.noted) violation("a note fell");
+  rank.noted = standing;
+}
+
 void SimCore::violation(std::string text) {
   if (violations_.size() < violations_max) violations_.push_back(std::move(text));
 }

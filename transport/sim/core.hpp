@@ -87,6 +87,8 @@ class SimCore {
   /// When something that `rank` does now, and that takes `delay`, arrives; not before `earliest`.
   Nanoseconds arrival(int rank, Nanoseconds delay, Nanoseconds earliest) const;
   void wake(int rank);
+  /// Endpoint::note; without effect where act() would be.
+  void note(int rank, std::uint64_t standing);
   /// Whoever uses the transport broke its rules; the run is a failure.
   void violation(std::string text);
   const std::vector<std::string>& violations() const { return violations_; }

@@ -36,7 +36,7 @@ class SimEndpoint final : public Endpoint {
   bool has_left(int peer, std::uint64_t sequence) override {
     return views_[index(peer)].left >= sequence;
   }
-  void note(std::uint64_t standing) override { core_.rank(rank_).noted = standing; }
+  void note(std::uint64_t standing) override { core_.note(rank_, standing); }
   std::uint64_t noted(int peer) const override { return core_.rank(peer).noted; }
   Mapping map(int peer, const MappedRef& ref, std::size_t bytes) override;
   bool pump() override;

@@ -234,6 +234,20 @@ TEST_CASE("leaving is seen by the others later") {
   CHECK_FALSE(network.endpoint(1).has_left(0, 4));
 }
 
+TEST_CASE("what a rank notes is seen by all until it stops") {
+  SimOptions options = options_of(LinkKind::memory);
+  options.profile.pauses = {{.rank = 0, .at_action = 0}};
+  SimNetwork network(options);
+  network.endpoint(0).note(7);
+  CHECK(network.endpoint(1).noted(0) == 7);
+  network.endpoint(0).leave(1);
+  network.endpoint(0).note(8);
+  CHECK(network.endpoint(1).noted(0) == 7);
+  network.endpoint(1).note(5);
+  network.endpoint(1).note(4);
+  CHECK(reports(network, "a note fell"));
+}
+
 TEST_CASE("mapping takes time, and only what exists can be mapped") {
   SimNetwork network(options_of(LinkKind::memory));
   const auto segment = network.memory().allocate(1, 1000);
