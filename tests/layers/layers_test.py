@@ -171,6 +171,13 @@ class Tidy(Tree):
         self.write("bench/a.cpp", "// A.\nauto p = \"/ho" "me/somebody\";\n")
         self.expect(tidy.check, "particular machine")
 
+    def test_symbolic_links_fail(self):
+        (self.root / "tools").symlink_to(self.root)
+        self.expect(tidy.check, "symbolic link")
+        (self.root / "tools").unlink()
+        (self.root / "gone").symlink_to("/nowhere")
+        self.expect(tidy.check, "symbolic link")
+
     def test_scripts_without_a_suffix_are_looked_at(self):
         self.write("scripts/a", "#!/bin/sh\n\techo\n")
         self.assertEqual(len(tidy.check(self.root)), 2)

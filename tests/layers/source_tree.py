@@ -20,9 +20,10 @@ def files(root: Path) -> list[str]:
     if listing.returncode == 0:
         found = [name for name in listing.stdout.split("\0") if name]
     else:
-        found = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        found = [str(path.relative_to(root)) for path in root.rglob("*")]
         found = [name for name in found if not name.startswith(SKIPPED)]
-    return sorted(name for name in set(found) if (root / name).is_file())
+    return sorted(name for name in set(found)
+                  if (root / name).is_file() or (root / name).is_symlink())
 
 
 def is_cpp(name: str) -> bool:

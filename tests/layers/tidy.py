@@ -135,8 +135,12 @@ def check_file(root: Path, name: str) -> list[str]:
 
 
 def check(root: Path) -> list[str]:
-    return [wrong for name in files(root) if is_code(root, name)
-            for wrong in check_file(root, name)]
+    links = [name for name in files(root) if (root / name).is_symlink()]
+    wrong = [f"{name}:1: a symbolic link; commit the file itself, or nothing" for name in links]
+    for name in files(root):
+        if name not in links and is_code(root, name):
+            wrong += check_file(root, name)
+    return wrong
 
 
 def main() -> int:
