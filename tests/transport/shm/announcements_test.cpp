@@ -46,9 +46,9 @@ std::string announce_many(ShmEndpoint& endpoint, std::uint64_t operations) {
 
 TEST_CASE("every rank reads every other's announcements, many laps around their ring") {
   for (int ranks = 1; ranks <= 9; ++ranks)
-    run_threads(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 100); });
+    run_threads(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 50); });
   for (int ranks : {2, 5})
-    run_processes(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 100); });
+    run_processes(ranks, small_shape, [](ShmEndpoint& e) { return announce_many(e, 50); });
 }
 
 TEST_CASE("a rank announces 16 operations ahead and no more until the slowest peer has caught up") {

@@ -102,11 +102,11 @@ std::vector<FenceMode> modes() {
 
 TEST_CASE("no wake-up is lost between ranks that sleep whenever they wait") {
   for (const FenceMode mode : modes()) {
-    run_threads(2, small_shape, mode, [](ShmEndpoint& e) { return pass_token(e, 3000); });
-    run_threads(5, small_shape, mode, [](ShmEndpoint& e) { return pass_token(e, 300); });
-    run_threads(4, small_shape, mode, [](ShmEndpoint& e) { return announce_asleep(e, 300); });
+    run_threads(2, small_shape, mode, [](ShmEndpoint& e) { return pass_token(e, 1000); });
+    run_threads(5, small_shape, mode, [](ShmEndpoint& e) { return pass_token(e, 100); });
+    run_threads(4, small_shape, mode, [](ShmEndpoint& e) { return announce_asleep(e, 100); });
     run_processes(3, small_shape, mode, [](ShmEndpoint& e) { return pass_token(e, 1000); });
-    run_processes(3, small_shape, mode, [](ShmEndpoint& e) { return announce_asleep(e, 300); });
+    run_processes(3, small_shape, mode, [](ShmEndpoint& e) { return announce_asleep(e, 100); });
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("no wake-up is lost in a long run", "[.long]") {
 TEST_CASE("eight ranks on two cores pass a token around without starving") {
   const auto body = [](ShmEndpoint& endpoint) -> std::string {
     const int size = endpoint.size();
-    for (int lap = 0; lap < 200; ++lap) {
+    for (int lap = 0; lap < 60; ++lap) {
       RecvLink& previous = endpoint.from((endpoint.rank() + size - 1) % size);
       if (endpoint.rank() != 0 || lap != 0) {
         if (!wait_for(endpoint, [&] { return previous.peek(1) != nullptr; })) return "starved";
@@ -141,7 +141,7 @@ TEST_CASE("eight ranks on two cores pass a token around without starving") {
 TEST_CASE("a rank that sleeps is woken by another thread, and a wake before the sleep is kept") {
   World world(1, small_shape);
   std::atomic<bool> flag{false};
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 60; ++round) {
     flag = false;
     std::thread other([&] {
       Dice dice(static_cast<std::uint64_t>(round));
