@@ -86,6 +86,15 @@ TEST_CASE("leaving an operation counts for that one and all before it") {
   CHECK_FALSE(world[1].has_left(0, 4));
 }
 
+TEST_CASE("what a rank notes about itself is what the others see last") {
+  World world(2, small_shape);
+  CHECK(world[1].noted(0) == 0);
+  world[0].note(3);
+  world[0].note(5);
+  CHECK(world[1].noted(0) == 5);
+  CHECK(world[0].noted(1) == 0);
+}
+
 TEST_CASE("an orderly departure is told from a death") {
   World world(2, small_shape);
   CHECK_FALSE(world[1].has_departed(0));

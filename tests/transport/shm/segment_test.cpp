@@ -72,6 +72,7 @@ TEST_CASE("no two things in a segment overlap, and each is on its own cache line
         {layout.bells, n * 64},
         {layout.left, n * 64},
         {layout.departed, n * 64},
+        {layout.notes, n * 64},
         {layout.rings, n * 64 * 16},
         {layout.published, n * n * 64},
         {layout.consumed, n * n * 64},
@@ -80,7 +81,7 @@ TEST_CASE("no two things in a segment overlap, and each is on its own cache line
         {layout.pair_slots, n * n * SegmentLayout::bytes_of(layout.pair)},
         {layout.cast_slots, n * SegmentLayout::bytes_of(layout.cast)},
     };
-    CHECK(bytes_at.size() == 14);
+    CHECK(bytes_at.size() == 15);
     std::size_t end = 0;
     for (const auto& [offset, bytes] : bytes_at) {
       CHECK(offset % cache_line_bytes == 0);
