@@ -13,7 +13,7 @@
 
 namespace gyre::bench::test {
 
-enum class Fault { none, stale, swapped, dropped, error };
+enum class Fault { none, stale, late, swapped, dropped, error };
 
 struct World {
   explicit World(int ranks) : size(ranks), meeting(ranks), send(static_cast<unsigned>(ranks)) {}
@@ -55,11 +55,15 @@ class FakeLibrary {
     barrier();
     const std::vector<double> result = compute(root);
     barrier();
-    // The rank at fault is the last: it keeps its first answer.
+    // The rank at fault is the last: it keeps its first answer, or gives that of the call before.
     const bool faulty = rank_ == world_.size - 1;
-    if (!(faulty && world_.fault == Fault::stale && calls_ > 1))
-      for (std::uint64_t i = 0; i < result.size(); ++i)
-        store_element(operation_.dtype, receive, i, result[i]);
+    if (!(faulty && world_.fault == Fault::stale && calls_ > 1)) {
+      const bool late = faulty && world_.fault == Fault::late && !last_.empty();
+      const std::vector<double>& answer = late ? last_ : result;
+      for (std::uint64_t i = 0; i < answer.size(); ++i)
+        store_element(operation_.dtype, receive, i, answer[i]);
+    }
+    last_ = result;
     return true;
   }
 
@@ -110,6 +114,7 @@ class FakeLibrary {
   World& world_;
   int rank_;
   Operation operation_;
+  std::vector<double> last_;
   std::uint64_t calls_ = 0;
 };
 

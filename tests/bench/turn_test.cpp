@@ -114,12 +114,21 @@ TEST_CASE("one flipped bit on one rank is one wrong element") {
     }
 }
 
-TEST_CASE("stale outputs are wrong") {
-  for (const Collective collective : measured) {
-    CAPTURE(name_of(collective));
-    auto operation = operation_of(collective, DataType::float32, ReduceOp::sum, 2000);
-    CHECK(wrong_in(run_turn(2, operation, order_of(3), Fault::stale)) > 1900);
-  }
+TEST_CASE("outputs that were not written, or are those of the call before, are wrong") {
+  for (const Collective collective : measured)
+    for (const Fault fault : {Fault::stale, Fault::late}) {
+      CAPTURE(name_of(collective), fault == Fault::late);
+      auto operation = operation_of(collective, DataType::float32, ReduceOp::sum, 2000);
+      operation.root = 0;
+      CHECK(wrong_in(run_turn(2, operation, order_of(3), fault)) > 1900);
+    }
+}
+
+TEST_CASE("untouched outputs that only the warm-up has written are wrong") {
+  auto operation = operation_of(Collective::all_reduce, DataType::float32, ReduceOp::sum, 2000);
+  TurnOrder order = order_of(3);
+  order.untouched = 1;
+  CHECK(wrong_in(run_turn(2, operation, order, Fault::stale)) == 2000);
 }
 
 TEST_CASE("outputs of the wrong rank are wrong") {
