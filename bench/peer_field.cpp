@@ -63,10 +63,8 @@ Result<std::vector<Contender>> contenders_of(const std::vector<std::string>& nam
       return Status(Code::invalid_argument, fmt::format("--vs {}: unknown peer; there are {}", name,
                                                         known.empty() ? "none" : known));
     if (peer->program.empty())
-      return Status(Code::unsupported,
-                    fmt::format("--vs {}: not installed when gyre was built; {}, "
-                                "then build again",
-                                name, peer->install));
+      return Status(Code::unsupported, fmt::format("--vs {}: not installed when gyre was built; {}",
+                                                   name, peer->install));
     Contender contender;
     contender.peer = *peer;
     for (const auto& variant : variants)

@@ -62,7 +62,9 @@ Result<std::vector<Peer>> parse_peers(std::string_view text, const std::string& 
   const json table = json::parse(text, nullptr, false);
   if (!table.is_object()) return wrong("no JSON object");
   std::vector<Peer> peers;
-  for (const auto& [name, row] : table.items()) {
+  for (const auto& item : table.items()) {
+    const std::string& name = item.key();
+    const json& row = item.value();
     Peer peer;
     peer.name = name;
     const auto text_of = [&row](const char* member) {

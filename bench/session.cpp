@@ -116,7 +116,7 @@ TurnOrder Session::base_order() const {
 }
 
 /// Two short looks: the first says how long the second has to be.
-Result<double> Session::estimate_whole_us(const TurnOrder& base) {
+Result<double> Session::estimate_whole_us(Side& side, const TurnOrder& base) {
   TurnOrder order = base;
   order.verify = 0;
   order.iterations = pilot_iterations;
@@ -124,7 +124,7 @@ Result<double> Session::estimate_whole_us(const TurnOrder& base) {
   double whole_us = 0;
   for (int look = 0; look < 2; ++look) {
     order.first_round = rounds_.take(order.iterations + order.warm_up);
-    const auto figure = gyre_->turn(order);
+    const auto figure = side.turn(order);
     if (!figure) return figure.status();
     whole_us = figure->whole_us;
     const auto wanted =
@@ -143,7 +143,7 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
   row.op = row_case.operation.op;
   if (auto status = gyre_->prepare(row_case.operation); !status) return status;
   TurnOrder order = base_order();
-  const auto gyre_whole_us = estimate_whole_us(order);
+  const auto gyre_whole_us = estimate_whole_us(*gyre_, order);
   if (!gyre_whole_us) return gyre_whole_us.status();
   order.iterations =
       o.iterations > 0 ? o.iterations : iterations_for(*gyre_whole_us, *gyre_whole_us, o.turn_ms);
@@ -186,7 +186,7 @@ Status Session::measure_peers(const TurnOrder& order, const Case& row_case, std:
       if (peer && *peer) {
         tell_(
             fmt::format("{}: gyre and {} take turns", size_text(row_case.bytes), (*peer)->label()));
-        status = compare(contender, **peer, order, row_case, index, gyre_whole_us, figure, ours);
+        status = compare(**peer, order, row_case, gyre_whole_us, figure, ours);
       }
       if (status.code() == Code::aborted || !gyre_->usable()) return status;
       if (!status) {
@@ -199,16 +199,16 @@ Status Session::measure_peers(const TurnOrder& order, const Case& row_case, std:
   return {};
 }
 
-Status Session::compare(Contender& contender, RankSet& peer, TurnOrder order, const Case& row_case,
-                        std::size_t index, double gyre_whole_us, PeerFigure& figure,
-                        std::vector<TurnFigure>& ours) {
+Status Session::compare(RankSet& peer, TurnOrder order, const Case& row_case, double gyre_whole_us,
+                        PeerFigure& figure, std::vector<TurnFigure>& ours) {
   const Options& o = input_.options;
   if (auto status = peer.prepare(row_case.operation); !status) return status;
-  const auto winner = static_cast<unsigned>(contender.winners[index]);
-  const double peer_whole_us = contender.times[winner][index]->whole_us;
+  // Not the scouting's time: that is minutes old, and the machine may be busier now.
+  const auto peer_whole_us = estimate_whole_us(peer, order);
+  if (!peer_whole_us) return peer_whole_us.status();
   if (o.iterations == 0)
-    order.iterations = iterations_for(std::min(gyre_whole_us, peer_whole_us),
-                                      std::max(gyre_whole_us, peer_whole_us), o.turn_ms);
+    order.iterations = iterations_for(std::min(gyre_whole_us, *peer_whole_us),
+                                      std::max(gyre_whole_us, *peer_whole_us), o.turn_ms);
   if (o.warm_up < 0) order.warm_up = std::min(warm_up_max, order.iterations);
   if (o.self_test == SelfTest::spin_peer)
     if (auto status = peer.spin(); !status) return status;

@@ -39,13 +39,12 @@ class Session {
   Status measure(const Case& row_case, std::size_t index, Row& row);
   Status measure_peers(const TurnOrder& order, const Case& row_case, std::size_t index,
                        double gyre_whole_us, Row& row, std::vector<TurnFigure>& ours);
-  Status compare(Contender& contender, RankSet& peer, TurnOrder order, const Case& row_case,
-                 std::size_t index, double gyre_whole_us, PeerFigure& figure,
-                 std::vector<TurnFigure>& ours);
+  Status compare(RankSet& peer, TurnOrder order, const Case& row_case, double gyre_whole_us,
+                 PeerFigure& figure, std::vector<TurnFigure>& ours);
   Status measure_in_place(const TurnOrder& order, const Case& row_case, Row& row);
   Status time_single_calls(TurnOrder order, double whole_us, Row& row,
                            std::vector<TurnFigure>& ours);
-  Result<double> estimate_whole_us(const TurnOrder& order);
+  Result<double> estimate_whole_us(Side& side, const TurnOrder& order);
   TurnOrder base_order() const;
   void finish_half(const std::vector<TurnFigure>& figures, const Case& row_case, Half& half);
   void note_wrong(const std::string& who, const std::vector<TurnFigure>& figures,
