@@ -33,7 +33,10 @@ Status Engine::begin(Operation& operation) {
     all_mapped_ = known_plan_.mapped && operation.buffers.mappable() && endpoint_.maps_memory();
     carrier_ = !all_mapped_ && known_plan_.one_cast ? Carrier::cast : Carrier::schedule;
   }
-  header_ = encode(call, all_mapped_, hash);
+  header_ = encode(call, all_mapped_, static_cast<std::uint16_t>(hash ^ history_));
+  // A later header disagrees too when ranks differed in a call that none of them had to compare.
+  const std::uint64_t said = header_.words[0] * 3 ^ (header_.words[1] & ~Header::mapped_bit);
+  history_ = static_cast<std::uint16_t>((said * 0x9e3779b97f4a7c15u) >> 48);
   announcement_.header[0] = header_.words[0];
   announcement_.header[1] = header_.words[1];
   const bool sends = call.collective != Collective::broadcast || call.root == rank_;

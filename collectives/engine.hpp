@@ -89,6 +89,7 @@ class Engine {
 
   Operation* operation_ = nullptr;
   Header header_;
+  std::uint16_t history_ = 0;  ///< digest of all earlier headers
   transport::Announcement announcement_;
   Carrier carrier_ = Carrier::announcement;
   KnownPlan known_plan_;

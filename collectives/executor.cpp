@@ -43,8 +43,14 @@ void Executor::begin(Operation& operation, const Header& header, Trace* trace) {
   output_store_ = kernels::choose_store(footprint, last_level_cache_bytes_);
 }
 
+/// Whoever waits compares calls with the one it waits for: a rank that calls something else may
+/// never send what is waited for. -1 stands for all peers.
 Outcome Executor::wait_for(const char* what, int peer) {
   waiting_ = {what, peer};
+  const int begin = peer < 0 ? 0 : peer;
+  const int end = peer < 0 ? size_ : peer + 1;
+  for (int other = begin; other < end; ++other)
+    if (other != rank_ && learn_call(other) == Outcome::failed) return Outcome::failed;
   return Outcome::waiting;
 }
 
@@ -87,11 +93,16 @@ Outcome Executor::wait_event(Event event) {
 }
 
 Outcome Executor::check_peer(int peer) {
+  const Outcome outcome = learn_call(peer);
+  if (outcome == Outcome::waiting) waiting_ = {"its call", peer};
+  return outcome;
+}
+
+Outcome Executor::learn_call(int peer) {
   Peer& known = peers_[static_cast<std::size_t>(peer)];
   if (known.checked == operation_->sequence) return Outcome::done;
   transport::Announcement announcement;
-  if (!endpoint_.announced(peer, operation_->sequence, announcement))
-    return wait_for("its call", peer);
+  if (!endpoint_.announced(peer, operation_->sequence, announcement)) return Outcome::waiting;
   const Header theirs{{announcement.header[0], announcement.header[1]}};
   if (!header_.agrees_with(theirs)) {
     report_mismatch(peer, operation_->sequence, theirs, header_);

@@ -90,6 +90,8 @@ class Executor {
   std::byte* local(const schedules::Operand& operand);
   std::size_t element_bytes() const { return size_of(operation_->call.type); }
   Outcome wait_for(const char* what, int peer);
+  /// check_peer, without a word about what is waited for.
+  Outcome learn_call(int peer);
 
   transport::Endpoint& endpoint_;
   const std::size_t last_level_cache_bytes_;
