@@ -64,7 +64,9 @@ std::vector<std::string> shared_memory_names() {
 }
 
 /// A rank's whole life: all-reduces of changing sizes until told to stop.
-Report run_rank(int rank, int id_in, const std::vector<int>& id_out) {
+/// It writes a byte to `running_out` once all have joined: only then is a death another rank's
+/// news.
+Report run_rank(int rank, int id_in, const std::vector<int>& id_out, int running_out) {
   const int descriptors = count_descriptors();
   const int mappings = count_shared_mappings();
   Report report;
@@ -94,6 +96,7 @@ Report run_rank(int rank, int id_in, const std::vector<int>& id_out) {
     const std::size_t count = i % 7 == 0 ? elements_max : std::size_t{1} << (i % 13);
     report.status = gyre_all_reduce(comm, buffer, buffer, count, GYRE_FLOAT32, GYRE_MAX, nullptr,
                                     nullptr, nullptr);
+    if (i == 0 && write(running_out, "r", 1) != 1) _exit(1);
   }
   report.told_ns = gyre::monotonic_now();
   report.named = gyre_error_rank();
@@ -119,7 +122,7 @@ struct Trial {
 };
 
 Trial kill_one(int victim, std::int64_t delay_us) {
-  Pipe ids[ranks], reports[ranks];
+  Pipe ids[ranks], reports[ranks], running;
   std::vector<int> id_out;
   for (const Pipe& pipe : ids) id_out.push_back(pipe.ends[1]);
   pid_t children[ranks];
@@ -128,9 +131,13 @@ Trial kill_one(int victim, std::int64_t delay_us) {
     REQUIRE(children[rank] >= 0);
     if (children[rank] == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const Report report = run_rank(rank, ids[rank].ends[0], id_out);
+      const Report report = run_rank(rank, ids[rank].ends[0], id_out, running.ends[1]);
       _exit(write(reports[rank].ends[1], &report, sizeof report) == sizeof report ? 0 : 1);
     }
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    char byte = 0;
+    REQUIRE(read(running.ends[0], &byte, 1) == 1);
   }
   usleep(static_cast<useconds_t>(delay_us));
   const std::int64_t killed_ns = gyre::monotonic_now();
@@ -170,7 +177,7 @@ void kill_many(int trials) {
   std::vector<std::int64_t> times;
   for (int trial = 0; trial < trials; ++trial) {
     const int victim = static_cast<int>(random.below(ranks));
-    const auto delay_us = static_cast<std::int64_t>(100'000 + random.below(50'000));
+    const auto delay_us = static_cast<std::int64_t>(random.below(50'000));
     const Trial result = kill_one(victim, delay_us);
     INFO("trial " << trial << ", rank " << victim << " after " << delay_us << " us");
     CHECK(result.complaint == "");
