@@ -59,8 +59,9 @@ TEST_CASE("a watch reports readiness and is quiet after unwatch") {
 }
 
 TEST_CASE("a callback may end its own watch and another that is ready in the same turn") {
-  auto control = test::start_control();
+  // Closed after the control thread has ended.
   UniqueFd events[2] = {UniqueFd(::eventfd(0, EFD_CLOEXEC)), UniqueFd(::eventfd(0, EFD_CLOEXEC))};
+  auto control = test::start_control();
   std::atomic<int> calls = 0;
   ControlThread::WatchId watches[2] = {};
   control->run([&] {

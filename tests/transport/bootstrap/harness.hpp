@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,11 +44,13 @@ inline bool eventually(const std::function<bool()>& done) {
   return done();
 }
 
-inline int count_entries(const char* path) {
+/// Entries of a folder whose name contains `part`; -1 when it can't be read.
+inline int count_entries(const char* path, const char* part = "") {
   DIR* folder = ::opendir(path);
   if (!folder) return -1;
   int count = 0;
-  while (::readdir(folder)) ++count;
+  while (const dirent* entry = ::readdir(folder))
+    if (std::strstr(entry->d_name, part)) ++count;
   ::closedir(folder);
   return count;
 }

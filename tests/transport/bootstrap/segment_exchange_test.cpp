@@ -7,7 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <fstream>
-#include <optional>
 
 #include "tests/transport/bootstrap/harness.hpp"
 
@@ -242,6 +241,43 @@ TEST_CASE("a segment of another process is mapped, and its death withdraws it") 
                     "from another process") == 0);
   child.kill(SIGKILL);
   CHECK(eventually([&] { return lookup.mapping->withdrawn(); }));
+}
+
+TEST_CASE("another user's process gets nothing, even with the key") {
+  if (::geteuid() != 0) SKIP("only root can become another user");
+  test::Pipe to_child;
+  test::Child child([&] {
+    if (::setresuid(65'534, 65'534, 65'534) != 0) return 3;
+    std::array<std::byte, ExchangeAddress::encoded_bytes> address;
+    if (::read(to_child.read.get(), address.data(), address.size()) < 0) return 3;
+    auto control = test::start_control();
+    auto exchange = std::move(*SegmentExchange::start(*control));
+    const auto lookup = answer(*exchange, *ExchangeAddress::decode(address), {1, 1});
+    if (lookup.state != State::refused) return 1;
+    return has(lookup.reason, "belongs to user 0, this one to user 65534") ? 0 : 2;
+  });
+  Pair pair;
+  Memory memory;
+  REQUIRE(pair.owner->add(memory.whole()).ok());
+  const auto address = pair.owner->address().encode();
+  REQUIRE(::write(to_child.write.get(), address.data(), address.size()) > 0);
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("a server lets no other user's process through its door") {
+  if (::geteuid() != 0) SKIP("only root can become another user");
+  test::Pipe to_child;
+  test::Child child([&] {
+    AbstractName name;
+    if (::setresuid(65'534, 65'534, 65'534) != 0) return 3;
+    if (::read(to_child.read.get(), name.data(), name.size()) < 0) return 3;
+    const UniqueFd socket = test::connect_raw(name);  // a client that checks nothing
+    return test::read_raw(socket.get(), 1).empty() ? 0 : 1;
+  });
+  Pair pair;
+  const AbstractName name = pair.owner->address().name;
+  REQUIRE(::write(to_child.write.get(), name.data(), name.size()) > 0);
+  CHECK(child.wait() == 0);
 }
 
 TEST_CASE("exchanging segments leaves no descriptor behind") {
