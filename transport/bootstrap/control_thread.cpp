@@ -48,8 +48,8 @@ Status ControlThread::open() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   Status status;
   try {
-    thread_ = std::thread([this] { loop(); });
-    ::pthread_setname_np(thread_.native_handle(), "gyre-control");
+    thread_ = std::make_unique<std::thread>([this] { loop(); });
+    ::pthread_setname_np(thread_->native_handle(), "gyre-control");
   } catch (const std::system_error& error) {
     status = Status(Code::out_of_resources,
                     fmt::format("no thread can be started: {}; raise the limit on processes "
@@ -61,9 +61,10 @@ Status ControlThread::open() {
 }
 
 ControlThread::~ControlThread() {
-  if (!thread_.joinable()) return;
+  if (!thread_) return;
   if (!in_its_process()) {
-    thread_.detach();  // a forked child has the object but not the thread
+    // A forked child has the handle but not the thread: it can be neither joined nor detached.
+    static_cast<void>(thread_.release());
     return;
   }
   {
@@ -71,7 +72,7 @@ ControlThread::~ControlThread() {
     stopping_ = true;
   }
   ::eventfd_write(wake_.get(), 1);
-  thread_.join();
+  thread_->join();
 }
 
 bool ControlThread::in_its_process() const { return ::getpid() == process_; }

@@ -60,7 +60,7 @@ class ControlThread {
   void run(const Task& task);
   /// False in a forked child.
   bool in_its_process() const;
-  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool is_current() const { return thread_ && std::this_thread::get_id() == thread_->get_id(); }
 
   /// Calls `on_ready` whenever the borrowed `fd` is ready for `events` (level-triggered) until
   /// unwatch(). Close `fd` only after that.
@@ -107,7 +107,7 @@ class ControlThread {
   std::map<Timer, Task> timers_;
   std::uint64_t next_timer_ = 1;
 
-  std::thread thread_;
+  std::unique_ptr<std::thread> thread_;
 };
 
 }  // namespace gyre::transport
