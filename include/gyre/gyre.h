@@ -60,7 +60,8 @@ typedef enum gyre_dtype {
   GYRE_FLOAT16 = 6, /**< 2 bytes, IEEE 754 binary16 */
   GYRE_FLOAT32 = 7, /**< 4 bytes, IEEE 754 binary32 */
   GYRE_FLOAT64 = 8, /**< 8 bytes, IEEE 754 binary64 */
-  GYRE_BFLOAT16 = 9 /**< 2 bytes, the upper half of a binary32 */
+  GYRE_BFLOAT16 = 9, /**< 2 bytes, the upper half of a binary32 */
+  GYRE_DTYPE_LIMIT = 0x7fffffff /**< not a type: makes the enumeration as wide as an int */
 } gyre_dtype;
 
 /** Reduction operators; the numbers are NCCL's. Sums of 16-bit floats accumulate in float32. min
@@ -70,13 +71,15 @@ typedef enum gyre_op {
   GYRE_SUM = 0, /**< integers wrap */
   GYRE_MAX = 2, /**< the largest */
   GYRE_MIN = 3, /**< the smallest */
-  GYRE_AVG = 4  /**< the sum divided by the number of ranks */
+  GYRE_AVG = 4, /**< the sum divided by the number of ranks */
+  GYRE_OP_LIMIT = 0x7fffffff /**< not an operator: makes the enumeration as wide as an int */
 } gyre_op;
 
 /** Where a buffer lives. GYRE_MEMORY_AUTO finds out. */
 typedef enum gyre_memory_kind {
   GYRE_MEMORY_AUTO = 0, /**< gyre looks */
-  GYRE_MEMORY_HOST = 1  /**< memory of the host, gyre's or any other */
+  GYRE_MEMORY_HOST = 1, /**< memory of the host, gyre's or any other */
+  GYRE_MEMORY_LIMIT = 0x7fffffff /**< not a kind: makes the enumeration as wide as an int */
 } gyre_memory_kind;
 
 typedef struct gyre_context* gyre_context_t; /**< what a process shares */
