@@ -44,6 +44,7 @@ CallBuffers::CallBuffers(const Scenario& scenario, std::size_t index, int rank,
     : scenario_(scenario),
       shared_(scenario.calls[index]),
       call_(scenario.call_of(rank, index)),
+      rough_(shared_.rough && call_ == shared_.call),
       index_(index),
       rank_(rank) {
   const int ranks = scenario.network.ranks;
@@ -86,11 +87,11 @@ CallBuffers::CallBuffers(const Scenario& scenario, std::size_t index, int rank,
 
 double CallBuffers::input_value(int rank, std::size_t element) const {
   const double value = test::value_at(rank, element, static_cast<int>(index_));
-  return shared_.rough ? value * 0.37 : value;
+  return rough_ ? value * 0.37 : value;
 }
 
 std::string CallBuffers::check_result() const {
-  const std::string complaint = shared_.rough ? check_rough() : check_exact();
+  const std::string complaint = rough_ ? check_rough() : check_exact();
   return complaint.empty() ? check_surroundings() : complaint;
 }
 

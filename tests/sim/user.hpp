@@ -45,6 +45,7 @@ class CallBuffers {
   const Scenario& scenario_;
   const SharedCall& shared_;
   const collectives::Call call_;
+  const bool rough_;  ///< the odd rank's own call is not, whatever the others' is
   const std::size_t index_;
   const int rank_;
   std::vector<std::byte> own_;     ///< where the memory is plain
