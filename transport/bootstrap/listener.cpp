@@ -64,7 +64,9 @@ void Listener::admit(Client client) {
 
 void Listener::claim(std::function<void(Client)> on_client) {
   on_client_ = std::move(on_client);
-  for (Client& client : std::exchange(early_, {})) on_client_(std::move(client));
+  // One that has given up meanwhile may have come again: it must not stand for its rank.
+  for (Client& client : std::exchange(early_, {}))
+    if (!has_closed(client.socket.get())) on_client_(std::move(client));
 }
 
 }  // namespace gyre::transport

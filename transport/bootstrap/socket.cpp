@@ -154,6 +154,12 @@ int connect_outcome(int socket) {
   return error;
 }
 
+bool has_closed(int socket) {
+  std::byte next;
+  const ssize_t got = ::recv(socket, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 Status check_same_user(int socket) {
   ucred peer = {};
   socklen_t length = sizeof peer;

@@ -39,6 +39,9 @@ Connecting connect_to(const SocketAddress& address);
 /// 0, or the errno with which connecting failed.
 int connect_outcome(int socket);
 
+/// Whether the other end has closed, with nothing left to read.
+bool has_closed(int socket);
+
 /// refused unless the process at the other end of a unix socket has our user id.
 Status check_same_user(int socket);
 

@@ -167,6 +167,23 @@ TEST_CASE("a rank that waits for rank 0 in vain says what rank 0 does") {
   CHECK(mentions(absent, "Connection refused"));
 }
 
+TEST_CASE("a rank that gave up before rank 0 came may come again") {
+  auto control = test::start_control();
+  auto listener = test::open_listener(*control);
+  const UniqueId id = listener->id();
+  CHECK(test::join(*control, id, 1, 2, soon(50)).status().code() == Code::timeout);
+  Status again = Status(Code::internal, "not joined");
+  std::thread one([&] {
+    const auto group = test::join(*control, id, 1, 2);
+    again = group.status();
+    if (group.ok()) (*group)->goodbye();
+  });
+  const auto zero = test::join(*control, id, 0, 2, soon(), std::move(listener));
+  one.join();
+  CHECK(zero.ok());
+  CHECK(again.ok());
+}
+
 TEST_CASE("a wrong secret is refused while the others join") {
   auto control = test::start_control();
   auto listener = test::open_listener(*control);
