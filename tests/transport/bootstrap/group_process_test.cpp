@@ -1,4 +1,5 @@
 // Ranks as processes: what a kill leaves behind, and who notices.
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <future>
@@ -139,6 +140,30 @@ TEST_CASE("a process that exits without goodbye has failed, one that says goodby
   CHECK(ranks.child(1).wait() == fine);
   CHECK(ranks.child(2).wait() == fine);
   CHECK(name.get_future().get() == 2);
+}
+
+TEST_CASE("an orderly end is told from a death even when rank 0 has left before") {
+  Ranks ranks(3, [](Group& group, ControlThread&) {
+    std::atomic<bool> zero_left = false, one_left = false, failed = false;
+    group.watch([&](const GroupFailure&) { failed = true; },
+                [&](int rank) { (rank == 0 ? zero_left : one_left) = true; });
+    if (!eventually([&] { return zero_left.load(); })) return unexpected;
+    if (group.rank() == 1) {
+      test::sleep_ms(50);  // rank 0 can't relay this any more
+      group.goodbye();
+      ::_exit(fine);
+    }
+    const bool heard = eventually([&] { return one_left || failed; });
+    group.goodbye();
+    return heard && !failed ? fine : unexpected;
+  });
+  auto control = test::start_control();
+  auto group = ranks.join(*control);
+  REQUIRE(group);
+  group->goodbye();
+  group.reset();
+  CHECK(ranks.child(1).wait() == fine);
+  CHECK(ranks.child(2).wait() == fine);
 }
 
 TEST_CASE("a killed rank 0 is named by the others") {

@@ -354,17 +354,31 @@ TEST_CASE("rank 0 may leave first, or die and be named") {
   }
 }
 
-TEST_CASE("whoever waits for a rank that has left is told so") {
+TEST_CASE("whoever waits for a rank that has left is told so, before and after it left") {
   auto control = test::start_control();
   Groups groups = test::join_threads(*control, test::in_order(3));
-  groups[2]->goodbye();
-  const auto waited = groups[1]->all_gather({}, soon(60'000)).status();
+  Heard heard;
+  heard.listen(*groups[0]);
+  Status waited;
+  std::thread waiting;
+  const auto wait = [&] { waited = groups[1]->all_gather({}, soon(5'000)).status(); };
+  if (const bool before = GENERATE(true, false); before) {
+    waiting = std::thread(wait);
+    test::sleep_ms(20);
+    groups[2]->goodbye();
+  } else {
+    groups[2]->goodbye();
+    REQUIRE(eventually([&] { return heard.departed() == std::vector<int>{2}; }));
+    waiting = std::thread(wait);
+  }
+  waiting.join();
   CHECK(waited.code() == Code::peer_failed);
   CHECK(waited.rank() == 2);
 }
 
 TEST_CASE("the host's memory reaches every rank, and is the same memory") {
   const int before = test::count_descriptors();
+  const int inheritable = test::count_inheritable();
   {
     auto control = test::start_control();
     const int size = GENERATE(1, 2, 7);
@@ -375,13 +389,16 @@ TEST_CASE("the host's memory reaches every rank, and is the same memory") {
     auto mine = *SharedMapping::of(memory->get(), 0, bytes);
     mine.data()[5000] = std::byte{0x5a};
     std::atomic<int> good = 0;
+    std::vector<UniqueFd> received(static_cast<std::size_t>(size));
     on_all(groups, [&](Group& group) {
-      const auto fd = group.share(group.rank() == 0 ? memory->get() : -1, bytes, soon());
+      auto fd = group.share(group.rank() == 0 ? memory->get() : -1, bytes, soon());
       if (!fd.ok()) return;
       const auto mapping = SharedMapping::of(fd->get(), 0, bytes);
       if (mapping.ok() && mapping->data()[5000] == std::byte{0x5a}) ++good;
+      received[static_cast<std::size_t>(group.rank())] = std::move(*fd);
     });
     CHECK(good == size);
+    CHECK(test::count_inheritable() == inheritable);
     for (auto& group : groups) group->goodbye();
   }
   CHECK(test::count_descriptors() == before);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -29,6 +30,16 @@
 #include "transport/bootstrap/socket.hpp"
 
 namespace gyre::transport::test {
+
+/// Descriptors that a program started by this one would inherit.
+inline int count_inheritable() {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags != -1 && !(flags & FD_CLOEXEC)) ++count;
+  }
+  return count;
+}
 
 /// Far enough for a loaded machine; only tests of deadlines wait for theirs.
 inline Deadline soon(Nanoseconds ms = 20'000) {
