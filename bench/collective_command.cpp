@@ -6,8 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "base/cpu_caches.hpp"
 #include "bench/child_process.hpp"
@@ -81,6 +84,10 @@ Status draw(const Options& options) {
                   command.arguments[1], *code, text)};
 }
 
+/// Of the looks at where the cpus are.
+constexpr std::size_t look_batches = 5;
+constexpr std::chrono::milliseconds look_pause{30};
+
 std::string scratch_parent() {
   const char* folder = ::getenv("TMPDIR");
   return folder && *folder ? folder : "/tmp";
@@ -125,6 +132,16 @@ Status measure(const Options& options, std::vector<Contender> contenders,
   Progress progress(stderr);
   if (options.limits) progress.show("measuring the machine's limits");
   if (options.limits) input.limits = report.limits = measure_limits(report);
+  std::optional<Steadiness> steadiness;
+  if (report.limits.round_trip_us > 0) {
+    steadiness.emplace(
+        [&cpus = report.machine.cpus] {
+          const auto now_ns = measure_round_trip_ns(cpus[0], cpus[1], look_batches);
+          return now_ns ? *now_ns : 0.0;
+        },
+        [] { std::this_thread::sleep_for(look_pause); });
+    input.steadiness = &*steadiness;
+  }
   progress.clear();
   print(header_text(report));
   Session session(

@@ -37,7 +37,8 @@ Result<MemoryLimit> measure_memory_limit(std::span<const int> cpus, std::size_t 
 
 /// Nanoseconds (median) from a release store by a process on `first_cpu`, seen by another process
 /// on `second_cpu` in an acquire load, to seeing that one's answer. The calling thread's CPU mask
-/// is restored. Blocks for some 50 ms, at most a second or so; an error if an answer takes 10 s.
-Result<double> measure_round_trip_ns(int first_cpu, int second_cpu);
+/// is restored. 100 trips make a batch; 2,000 batches take some 50 ms, at most a second or so; an
+/// error if an answer takes 10 s.
+Result<double> measure_round_trip_ns(int first_cpu, int second_cpu, std::size_t batches = 2000);
 
 }  // namespace gyre::bench

@@ -41,6 +41,7 @@ RankSetPlan plan_of(const Peer& peer, const Variant& variant, const FieldSetting
   plan.cpus = binding(settings);
   plan.turn_timeout_ms = settings.turn_timeout_ms;
   plan.scratch = scratch;
+  plan.stop_between_orders = peer.stop_between_orders;
   plan.one_command_per_rank = peer.launch.arguments.empty();
   add(peer.launch, settings, plan);
   if (static_cast<std::size_t>(settings.ranks) > settings.cpus.size())
@@ -92,7 +93,7 @@ Result<std::unique_ptr<RankSet>> PeerField::start(Contender& contender, int vari
   return set;
 }
 
-Status PeerField::scout_all(const std::vector<Case>& cases, Rounds& rounds,
+Status PeerField::scout_all(const std::vector<Case>& cases, Referee& referee,
                             const std::function<void(const std::string&)>& tell,
                             std::vector<std::string>& notes) {
   ScoutLimits limits;
@@ -106,7 +107,7 @@ Status PeerField::scout_all(const std::vector<Case>& cases, Rounds& rounds,
       ScoutTimes times;
       auto set = start(contender, static_cast<int>(v));
       Status status = set.status();
-      if (set) status = scout(**set, cases, limits, rounds, best, times);
+      if (set) status = scout(**set, cases, limits, referee, best, times);
       contender.times.push_back(std::move(times));
       if (status.code() == Code::aborted) return status;
       if (status) continue;

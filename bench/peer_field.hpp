@@ -55,7 +55,7 @@ class PeerField {
   /// Runs every variant through `cases`. `tell` gets a word on what is being done. Only an
   /// interrupt is an error: a variant that fails is noted, a peer all of whose variants fail is
   /// incomplete.
-  Status scout_all(const std::vector<Case>& cases, Rounds& rounds,
+  Status scout_all(const std::vector<Case>& cases, Referee& referee,
                    const std::function<void(const std::string&)>& tell,
                    std::vector<std::string>& notes);
 

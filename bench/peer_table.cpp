@@ -77,6 +77,8 @@ Result<std::vector<Peer>> parse_peers(std::string_view text, const std::string& 
     const std::string program = text_of("program");
     if (!program.empty()) peer.program = program[0] == '/' ? program : folder + "/" + program;
     peer.install = text_of("install");
+    const auto stop = row.find("stop_between_orders");
+    peer.stop_between_orders = stop != row.end() && stop->is_boolean() && stop->get<bool>();
     peers.push_back(std::move(peer));
   }
   return peers;

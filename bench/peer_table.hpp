@@ -38,7 +38,8 @@ struct Peer {
   std::string name;
   std::string program;  ///< absolute path; "" if it was not built
   LaunchWords launch;
-  LaunchWords oversubscribed;  ///< added to `launch` where there are more ranks than cpus
+  LaunchWords oversubscribed;        ///< added to `launch` where there are more ranks than cpus
+  bool stop_between_orders = false;  ///< as RankSetPlan has it
   std::string install;
 };
 

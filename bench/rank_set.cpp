@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -28,6 +29,7 @@ RankSet::RankSet(const RankSetPlan& plan, const Interrupt& interrupt)
 RankSet::~RankSet() {
   Command quit;
   quit.order = Order::quit;
+  if (plan_.stop_between_orders) signal_processes(SIGCONT);
   for (const auto& socket : sockets_)
     if (socket && usable_) (void)write_all(socket.get(), &quit, sizeof quit);
   sockets_.clear();
@@ -155,6 +157,10 @@ Status RankSet::pin() {
   return order(commands, pin_timeout_ms).status();
 }
 
+void RankSet::signal_processes(int signal) const {
+  for (const pid_t pid : processes_) ::kill(pid, signal);
+}
+
 std::uint64_t RankSet::cpu_ns() const {
   std::uint64_t sum = 0;
   for (const pid_t pid : processes_) sum += cpu_time_ns(pid);
@@ -177,6 +183,7 @@ Status RankSet::release() {
 Status RankSet::spin() {
   Command command;
   command.order = Order::spin;
+  if (plan_.stop_between_orders) signal_processes(SIGCONT);
   // Only rank 0: one thread that spins is the fault that has to be noticed.
   if (!write_all(sockets_[0].get(), &command, sizeof command))
     return failed(Code::peer_failed, "its process is gone", 0);
@@ -208,6 +215,7 @@ Result<std::vector<Reply>> RankSet::order(std::span<const Command> commands,
                                           std::uint32_t timeout_ms) {
   const auto deadline = Deadline::after(
       monotonic_now(), (static_cast<Nanoseconds>(timeout_ms) + grace_ms) * nanoseconds_per_ms);
+  if (plan_.stop_between_orders) signal_processes(SIGCONT);
   for (std::size_t rank = 0; rank < commands.size(); ++rank)
     if (!write_all(sockets_[rank].get(), &commands[rank], sizeof commands[rank]))
       return failed(Code::peer_failed, "its process is gone", static_cast<int>(rank));
@@ -231,6 +239,7 @@ Result<std::vector<Reply>> RankSet::order(std::span<const Command> commands,
       --left;
     }
   }
+  if (plan_.stop_between_orders) signal_processes(SIGSTOP);
   Status unsupported;
   for (std::size_t rank = 0; rank < replies.size(); ++rank) {
     const Reply& reply = replies[rank];

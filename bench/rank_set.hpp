@@ -25,6 +25,9 @@ struct RankSetPlan {
   std::map<std::string, std::string> environment;
   /// No launcher: the command is started once per rank, with --rank, --size and --directory.
   bool one_command_per_rank = false;
+  /// Its library has threads that wake up by themselves: between two orders its processes are
+  /// stopped (SIGSTOP).
+  bool stop_between_orders = false;
   /// The cpus that ranks are bound to, one each; empty: none are.
   std::vector<int> cpus;
   std::string scratch;  ///< an existing folder for this set alone
@@ -67,6 +70,7 @@ class RankSet final : public Side {
   Status accept_all();
   Status accept_one();
   Status pin();
+  void signal_processes(int signal) const;
   Result<std::vector<Reply>> order(std::span<const Command> commands, std::uint32_t timeout_ms);
   Result<std::vector<Reply>> order_all(const Command& command, std::uint32_t timeout_ms);
   Status failed(Code code, const std::string& what, int rank);

@@ -103,6 +103,7 @@ std::string json_text(const Report& report) {
                                   {"incomplete", peer.incomplete}};
   json["turns"] = {{"taken", report.turns.taken},
                    {"discarded", report.turns.discarded},
+                   {"moved", report.turns.moved},
                    {"idle_share_max", report.turns.idle_share},
                    {"idle_share_max_by", report.turns.idle_label}};
   json["notes"] = report.notes;

@@ -22,9 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t trips_per_batch = 100;  // so that reading the clock weighs little
-constexpr std::uint64_t batches_max = 2000;
-constexpr std::chrono::seconds enough{1};     // a busy machine gets fewer batches
-constexpr std::chrono::seconds time_max{10};  // for one answer
+constexpr std::chrono::seconds enough{1};       // a busy machine gets fewer batches
+constexpr std::chrono::seconds time_max{10};    // for one answer
 
 /// The value of `ping` that ends the other process.
 constexpr std::uint64_t farewell = ~std::uint64_t{0};
@@ -77,7 +76,7 @@ bool pin(int cpu) {
   }
 }
 
-Result<double> ask(Board& board, int cpu) {
+Result<double> ask(Board& board, int cpu, std::size_t batches_max) {
   if (!pin(cpu)) return system_error("pinning to a CPU", errno);
   if (!wait_for(board.ready.count, started))
     return Status(Code::timeout, "round trip: the other process did not start");
@@ -106,7 +105,7 @@ Result<double> ask(Board& board, int cpu) {
 
 }  // namespace
 
-Result<double> measure_round_trip_ns(int first_cpu, int second_cpu) {
+Result<double> measure_round_trip_ns(int first_cpu, int second_cpu, std::size_t batches) {
   if (first_cpu == second_cpu)
     return Status(Code::unsupported, "a round trip needs two CPUs; allow a second one");
   void* const memory =
@@ -120,7 +119,7 @@ Result<double> measure_round_trip_ns(int first_cpu, int second_cpu) {
   if (child == 0) answer(board, second_cpu);
   Result<double> result = system_error("starting a process for the round trip", errno);
   if (child > 0) {
-    result = ask(board, first_cpu);
+    result = ask(board, first_cpu, batches);
     if (!result.ok()) ::kill(child, SIGKILL);
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }

@@ -23,8 +23,8 @@ std::uint64_t guess_iterations(double last_whole_us, std::uint64_t last_bytes, s
 
 }  // namespace
 
-Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limits, Rounds& rounds,
-             ScoutTimes& best, ScoutTimes& times) {
+Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limits,
+             Referee& referee, ScoutTimes& best, ScoutTimes& times) {
   best.resize(cases.size());
   times.assign(cases.size(), std::nullopt);
   double last_whole_us = 0;
@@ -42,8 +42,7 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
     order.verify = 0;  // the turns that count are verified
     order.untouched = limits.untouched;
     for (int turn = 0; turn < limits.turns; ++turn) {
-      order.first_round = rounds.take(order.iterations + order.warm_up);
-      const auto figure = side.turn(order);
+      const auto figure = take_steady_turn(side, order, referee);
       if (!figure) return figure.status();
       if (!times[i] || figure->time_us < times[i]->time_us)
         times[i] = ScoutTime{figure->time_us, figure->whole_us};

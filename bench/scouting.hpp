@@ -43,8 +43,8 @@ inline constexpr int hopeless_cases = 3;
 /// Runs `side` through `cases`. `best` holds the peer's best times so far and is lowered. An error
 /// ends the pass; what was measured before stays in `times`. A case that the library does not have
 /// is skipped.
-Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limits, Rounds& rounds,
-             ScoutTimes& best, ScoutTimes& times);
+Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limits,
+             Referee& referee, ScoutTimes& best, ScoutTimes& times);
 
 /// For each case the index of the fastest variant; -1 where none was measured.
 std::vector<int> fastest(const std::vector<ScoutTimes>& times_of_variants, std::size_t cases);

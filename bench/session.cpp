@@ -49,7 +49,10 @@ Session::Session(SessionInput input, const Interrupt& interrupt, Report& report,
       report_(report),
       tell_(std::move(tell)),
       row_done_(std::move(row_done)),
-      field_(std::move(input_.contenders), input_.field, interrupt) {}
+      field_(std::move(input_.contenders), input_.field, interrupt) {
+  referee_.now_ns = monotonic_ns;
+  referee_.steadiness = input_.steadiness;
+}
 
 Session::~Session() = default;
 
@@ -77,7 +80,7 @@ void Session::run() {
   tell_("starting gyre's ranks");
   if (const auto status = start_gyre(); !status) return fail(status);
   const auto cases = cases_of(input_.options);
-  if (const auto status = field_.scout_all(cases, rounds_, tell_, report_.notes); !status)
+  if (const auto status = field_.scout_all(cases, referee_, tell_, report_.notes); !status)
     return fail(status);
   for (const Contender& contender : field_.contenders()) {
     PeerSummary summary;
@@ -99,6 +102,7 @@ void Session::run() {
     report_.peers[p].version = field_.contenders()[p].version;
     report_.peers[p].incomplete = field_.contenders()[p].incomplete;
   }
+  report_.turns = referee_.log;
   summarise(report_);
   if (!status) fail(status);
 }
@@ -123,8 +127,7 @@ Result<double> Session::estimate_whole_us(Side& side, const TurnOrder& base) {
   order.warm_up = 1;
   double whole_us = 0;
   for (int look = 0; look < 2; ++look) {
-    order.first_round = rounds_.take(order.iterations + order.warm_up);
-    const auto figure = side.turn(order);
+    const auto figure = take_steady_turn(side, order, referee_);
     if (!figure) return figure.status();
     whole_us = figure->whole_us;
     const auto wanted =
@@ -156,7 +159,7 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
     return status;
   const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
   for (auto turn = static_cast<int>(ours.size()); turn < o.pairs; ++turn) {
-    auto figure = take_turn(*gyre_, sleepers, order, rounds_, monotonic_ns, report_.turns);
+    auto figure = take_turn(*gyre_, sleepers, order, referee_);
     if (!figure) return figure.status();
     ours.push_back(std::move(*figure));
   }
@@ -213,7 +216,7 @@ Status Session::compare(RankSet& peer, TurnOrder order, const Case& row_case, do
   if (o.self_test == SelfTest::spin_peer)
     if (auto status = peer.spin(); !status) return status;
   std::vector<Side*> idle = field_.sleepers(&peer);
-  auto pairs = take_pairs(*gyre_, peer, idle, order, o.pairs, rounds_, monotonic_ns, report_.turns);
+  auto pairs = take_pairs(*gyre_, peer, idle, order, o.pairs, referee_);
   if (!pairs) return pairs.status();
   figure.measured = true;
   figure.variant = peer.variant();
@@ -237,7 +240,7 @@ Status Session::measure_in_place(const TurnOrder& order, const Case& row_case, R
   const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
   std::vector<TurnFigure> figures;
   for (int turn = 0; turn < (input_.options.pairs + 1) / 2; ++turn) {
-    auto figure = take_turn(*gyre_, sleepers, order, rounds_, monotonic_ns, report_.turns);
+    auto figure = take_turn(*gyre_, sleepers, order, referee_);
     if (!figure) return figure.status();
     figures.push_back(std::move(*figure));
   }
@@ -253,7 +256,7 @@ Status Session::time_single_calls(TurnOrder order, double whole_us, Row& row,
   order.iterations = std::min(order.iterations, pilot_iterations);
   order.warm_up = std::min(order.warm_up, pilot_iterations);
   const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
-  const auto figure = take_turn(*gyre_, sleepers, order, rounds_, monotonic_ns, report_.turns);
+  const auto figure = take_turn(*gyre_, sleepers, order, referee_);
   if (!figure) return figure.status();
   row.p50_us = figure->p50_us;
   row.p99_us = figure->p99_us;

@@ -19,6 +19,7 @@ struct SessionInput {
   FieldSettings field;
   std::vector<Contender> contenders;
   LimitFigures limits;
+  Steadiness* steadiness = nullptr;  ///< outlives the session; none: the cpus are not watched
 };
 
 class Session {
@@ -58,7 +59,7 @@ class Session {
   RowDone row_done_;
   PeerField field_;
   std::unique_ptr<RankSet> gyre_;
-  Rounds rounds_;
+  Referee referee_;
 };
 
 /// All rows that `options` ask for.

@@ -188,9 +188,9 @@ std::string summary_text(const Report& report) {
   if (!report.options.peers.empty())
     text += fmt::format(
         "# Turns                : {} taken, {} discarded because a library used the cpu out of its "
-        "turn (most: {:.2f} % {})\n",
+        "turn (most: {:.2f} % {}), {} because the host moved the cpus\n",
         report.turns.taken, report.turns.discarded, 100 * report.turns.idle_share,
-        report.turns.idle_label);
+        report.turns.idle_label, report.turns.moved);
   for (const PeerSummary& peer : report.peers) {
     if (peer.rows > 0)
       text += fmt::format("# {:<9} geometric mean {:>6}, worst {:>6} at {:>5}; {}; variants: {}\n",

@@ -6,20 +6,32 @@
 
 namespace gyre::bench {
 
-Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, TurnOrder order,
-                             Rounds& rounds, const ClockFunction& now_ns, TurnLog& log) {
+Result<TurnFigure> take_steady_turn(Side& side, TurnOrder order, Referee& referee) {
+  for (int move = 0;; ++move) {
+    if (referee.steadiness) referee.steadiness->settle();
+    // The warm-up and the percentile pass use rounds of their own behind the measured ones.
+    order.first_round =
+        referee.rounds.take(order.iterations + order.warm_up + order.percentile_calls);
+    auto figure = side.turn(order);
+    if (!figure) return figure;
+    ++referee.log.taken;
+    if (!referee.steadiness || move == moves_max || referee.steadiness->steady()) return figure;
+    ++referee.log.moved;
+  }
+}
+
+Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, const TurnOrder& order,
+                             Referee& referee) {
+  TurnLog& log = referee.log;
   std::string culprit;
   double share = 0;
   for (int attempt = 0; attempt <= repeats_max; ++attempt) {
-    // The warm-up and the percentile pass use rounds of their own behind the measured ones.
-    order.first_round = rounds.take(order.iterations + order.warm_up + order.percentile_calls);
     std::vector<std::uint64_t> before_ns;
     for (const Side* other : others) before_ns.push_back(other->cpu_ns());
-    const std::uint64_t start_ns = now_ns();
-    auto figure = side.turn(order);
-    const std::uint64_t duration_ns = std::max<std::uint64_t>(1, now_ns() - start_ns);
+    const std::uint64_t start_ns = referee.now_ns();
+    auto figure = take_steady_turn(side, order, referee);
+    const std::uint64_t duration_ns = std::max<std::uint64_t>(1, referee.now_ns() - start_ns);
     if (!figure) return figure;
-    ++log.taken;
     culprit.clear();
     for (std::size_t i = 0; i < others.size(); ++i) {
       const double used_ns = static_cast<double>(others[i]->cpu_ns() - before_ns[i]);
@@ -44,8 +56,7 @@ Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, TurnO
 }
 
 Result<PairsResult> take_pairs(Side& ours, Side& theirs, const std::vector<Side*>& idle,
-                               const TurnOrder& order, int pairs, Rounds& rounds,
-                               const ClockFunction& now_ns, TurnLog& log) {
+                               const TurnOrder& order, int pairs, Referee& referee) {
   PairsResult result;
   std::vector<double> ratios;
   std::vector<Side*> not_ours = idle;
@@ -53,9 +64,9 @@ Result<PairsResult> take_pairs(Side& ours, Side& theirs, const std::vector<Side*
   std::vector<Side*> not_theirs = idle;
   not_theirs.push_back(&ours);
   for (int pair = 0; pair < pairs; ++pair) {
-    auto our_figure = take_turn(ours, not_ours, order, rounds, now_ns, log);
+    auto our_figure = take_turn(ours, not_ours, order, referee);
     if (!our_figure) return our_figure.status();
-    auto their_figure = take_turn(theirs, not_theirs, order, rounds, now_ns, log);
+    auto their_figure = take_turn(theirs, not_theirs, order, referee);
     if (!their_figure) return their_figure.status();
     ratios.push_back(their_figure->time_us / our_figure->time_us);
     result.ours.push_back(std::move(*our_figure));

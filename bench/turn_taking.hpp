@@ -9,6 +9,7 @@
 
 #include "base/status.hpp"
 #include "bench/side.hpp"
+#include "bench/steadiness.hpp"
 
 namespace gyre::bench {
 
@@ -17,6 +18,8 @@ namespace gyre::bench {
 inline constexpr double idle_share_max = 0.01;
 /// How often one turn is repeated for that reason.
 inline constexpr int repeats_max = 3;
+/// How often one turn is repeated because the cpus were moved meanwhile; the last one counts.
+inline constexpr int moves_max = 8;
 
 /// Nanoseconds of a clock that never goes back.
 using ClockFunction = std::function<std::uint64_t()>;
@@ -38,14 +41,26 @@ class Rounds {
 struct TurnLog {
   std::uint64_t taken = 0;
   std::uint64_t discarded = 0;
+  std::uint64_t moved = 0;  ///< discarded because the host moved the cpus meanwhile
   /// Largest share of a turn's duration for which another library used the CPU, and which.
   double idle_share = 0;
   std::string idle_label;
 };
 
+/// What all turns of a run go through.
+struct Referee {
+  ClockFunction now_ns;
+  Steadiness* steadiness = nullptr;  ///< none: nobody looks whether the cpus move
+  Rounds rounds;
+  TurnLog log;
+};
+
+/// One turn of `side` during which the cpus stayed where they are.
+Result<TurnFigure> take_steady_turn(Side& side, TurnOrder order, Referee& referee);
+
 /// One turn of `side`. `others` sleep meanwhile; an error names the one that did not.
-Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, TurnOrder order,
-                             Rounds& rounds, const ClockFunction& now_ns, TurnLog& log);
+Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, const TurnOrder& order,
+                             Referee& referee);
 
 struct PairsResult {
   std::vector<TurnFigure> ours;
@@ -57,8 +72,7 @@ struct PairsResult {
 
 /// `pairs` times: our turn, then theirs.
 Result<PairsResult> take_pairs(Side& ours, Side& theirs, const std::vector<Side*>& idle,
-                               const TurnOrder& order, int pairs, Rounds& rounds,
-                               const ClockFunction& now_ns, TurnLog& log);
+                               const TurnOrder& order, int pairs, Referee& referee);
 
 /// Median time of several turns of one library.
 double median_time_us(const std::vector<TurnFigure>& figures);

@@ -50,6 +50,36 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("processes that would wake up by themselves are stopped between two orders") {
+  Field field;
+  auto plan = field.plan("default");
+  plan.stop_between_orders = true;
+  // The kernel stops a process some moments after kill(2) has returned.
+  const auto comes_to_stop = [](pid_t pid) {
+    for (int look = 0; look < 1000; ++look) {
+      std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+      std::string words;
+      std::getline(file, words);
+      if (words.substr(words.rfind(')') + 2, 1) == "T") return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  };
+  {
+    auto set = RankSet::start(plan, field.interrupt);
+    REQUIRE(set.ok());
+    REQUIRE((*set)->prepare(small_broadcast()).ok());
+    const auto ranks = descendants(::getpid());
+    REQUIRE(ranks.size() >= 2);
+    for (const pid_t pid : ranks) CHECK(comes_to_stop(pid));
+    TurnOrder order;
+    order.iterations = 10;
+    order.first_round = 1;
+    CHECK((*set)->turn(order).ok());
+  }
+  CHECK(field.nobody_left());
+}
+
 TEST_CASE("ranks start, take turns, sleep in between, and leave nothing behind") {
   Field field;
   {
