@@ -20,27 +20,6 @@ static_assert(sizeof(RefWords) <= transport::Announcement::payload_bytes_max);
 
 }  // namespace
 
-Extent extent_of(const Call& call, int size) {
-  const std::size_t whole = call.count * size_of(call.type);
-  const std::size_t part = whole / static_cast<std::size_t>(size);
-  switch (call.collective) {
-    case Collective::reduce_scatter: return {whole, part};
-    case Collective::all_gather: return {part, whole};
-    case Collective::barrier: return {};
-    case Collective::all_reduce:
-    case Collective::broadcast: return {whole, whole};
-  }
-  return {};
-}
-
-std::size_t contribution_bytes(const Call& call, int size) {
-  return extent_of(call, size).input_bytes;
-}
-
-bool fits_announcement(const Call& call, int size) {
-  return contribution_bytes(call, size) <= transport::Announcement::payload_bytes_max;
-}
-
 void encode_refs(const Buffers& buffers, transport::Announcement& announcement) {
   const RefWords words{buffers.input_ref.segment,     buffers.input_ref.generation,
                        buffers.input_ref.offset,      buffers.output_ref.segment,

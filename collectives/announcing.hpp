@@ -13,13 +13,28 @@ struct Extent {
   std::size_t input_bytes = 0;
   std::size_t output_bytes = 0;
 };
-Extent extent_of(const Call& call, int size);
+constexpr Extent extent_of(const Call& call, int size) {
+  const std::size_t whole = call.count * size_of(call.type);
+  const auto part = [&] { return whole / static_cast<std::size_t>(size); };  // a division is slow
+  switch (call.collective) {
+    case Collective::reduce_scatter: return {whole, part()};
+    case Collective::all_gather: return {part(), whole};
+    case Collective::barrier: return {};
+    case Collective::all_reduce:
+    case Collective::broadcast: return {whole, whole};
+  }
+  return {};
+}
+
+/// Bytes that one rank brings to a call.
+constexpr std::size_t contribution_bytes(const Call& call, int size) {
+  return extent_of(call, size).input_bytes;
+}
 
 /// Whether every rank's contribution fits into its announcement, so that no schedule is needed.
-bool fits_announcement(const Call& call, int size);
-
-/// Bytes of one rank's contribution as fits_announcement counts it.
-std::size_t contribution_bytes(const Call& call, int size);
+constexpr bool fits_announcement(const Call& call, int size) {
+  return contribution_bytes(call, size) <= transport::Announcement::payload_bytes_max;
+}
 
 void encode_refs(const Buffers& buffers, transport::Announcement& announcement);
 void decode_refs(const transport::Announcement& announcement, transport::MappedRef& input,

@@ -44,9 +44,10 @@ Status check_numbers(const Arguments& arguments, int size) {
     return invalid(arguments, fmt::format("root {} is not a rank; there are ranks 0 to {}",
                                           arguments.root, size - 1));
   }
-  const std::uint64_t limit =
-      bytes_max / size_of(static_cast<DataType>(arguments.type)) / static_cast<unsigned>(size);
-  if (arguments.part_count > limit) {
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(arguments.part_count, size_of(static_cast<DataType>(arguments.type)),
+                             &bytes) ||
+      __builtin_mul_overflow(bytes, static_cast<unsigned>(size), &bytes) || bytes > bytes_max) {
     return invalid(arguments, fmt::format("a count of {} elements is more than memory can hold",
                                           arguments.part_count));
   }

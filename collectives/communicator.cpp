@@ -69,11 +69,7 @@ Result<std::uint64_t> Communicator::start(const Call& call, const Buffers& buffe
   }
   const std::uint64_t sequence = ++started_;
   Operation& operation = slot(sequence);
-  operation = {};
-  operation.call = call;
-  operation.buffers = buffers;
-  operation.sequence = sequence;
-  operation.timeout_ns = timeout_ns;
+  operation.renew(call, buffers, sequence, timeout_ns);
   return sequence;
 }
 

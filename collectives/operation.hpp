@@ -56,6 +56,22 @@ struct Operation {
   /// that, within the polls that read no clock.
   std::int64_t first_look_ns = 0;
   std::int64_t last_look_ns = 0;
+
+  /// Becomes another operation, which is queued. The old plan stays behind: without a choice it
+  /// says nothing, and clearing it would take a good part of a small operation's time.
+  void renew(const Call& new_call, const Buffers& new_buffers, std::uint64_t new_sequence,
+             std::int64_t new_timeout_ns) {
+    call = new_call;
+    buffers = new_buffers;
+    sequence = new_sequence;
+    timeout_ns = new_timeout_ns;
+    state = OperationState::queued;
+    choice = {};
+    step = steps = 0;
+    stage = 0;
+    waiting = {};
+    first_look_ns = last_look_ns = 0;
+  }
 };
 
 /// Sees each message as it is handed to a link. For tests and diagnosis; none in normal runs.
