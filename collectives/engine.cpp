@@ -156,7 +156,7 @@ bool Engine::cast() {
   const auto places = link.reserve();
   if (places.empty()) return false;
   kernels::copy(places, operation_->buffers.input, contribution_, kernels::Store::regular);
-  link.publish(contribution_);
+  link.publish_announced(contribution_);
   cast_for_ = operation_->sequence;
   if (options_.trace) options_.trace->sent({operation_->sequence, 0, -1, contribution_});
   return true;
@@ -202,7 +202,7 @@ Progress Engine::exchange() {
     }
     contributions_[peer] = theirs.payload.data();
     if (carrier_ == Carrier::announcement) continue;
-    contributions_[peer] = endpoint_.cast_from(cursor_).peek(bytes);
+    contributions_[peer] = endpoint_.cast_from(cursor_).peek_announced(bytes);
     if (!contributions_[peer]) return wait_for({"its data", cursor_});
   }
   if (operation_->call.count > 0) combine_contributions(bytes);

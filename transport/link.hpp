@@ -35,6 +35,10 @@ class SendLink {
   /// Hands over what was written to the reserved places: `bytes` <= slot_bytes.
   virtual void publish(std::size_t bytes) = 0;
 
+  /// As publish, for a message that every receiver learns of from an announcement made after it,
+  /// and takes with peek_announced(): a memory link then moves no counter between the two cores.
+  virtual void publish_announced(std::size_t bytes) { publish(bytes); }
+
   /// Message links only: sends straight from `data`, which must stay as it is until
   /// released() >= the value that posted() has after this call. False when there is no credit.
   virtual bool post(const std::byte* data, std::size_t bytes) = 0;
@@ -56,6 +60,10 @@ class RecvLink {
   /// The oldest message not yet released, or nullptr when none has arrived. `bytes` is what the
   /// plan says it has; on a message link it is checked against what arrived.
   virtual const std::byte* peek(std::size_t bytes) = 0;
+
+  /// As peek, for a message whose sender handed it over by publish_announced() before an
+  /// announcement that has been seen.
+  virtual const std::byte* peek_announced(std::size_t bytes) { return peek(bytes); }
 
   /// A wish, given before the oldest message has arrived: if it is still possible, put it straight
   /// at `into`. peek() then returns `into`. Memory links ignore it.

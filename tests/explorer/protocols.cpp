@@ -113,6 +113,54 @@ Program announcements(const char* name, bool both_read) {
 Program mutual_announcements() { return announcements("announcements, both read", true); }
 Program ahead_announcements() { return announcements("announcements, one runs ahead", false); }
 
+/// Small operations as the engine runs them: both ranks announce, rank 0 has put its data into a
+/// slot before. The last message comes the usual way, after a counter that lagged behind.
+struct SmallCasts {
+  static constexpr int slots = 2;
+  static constexpr std::uint64_t operations = 4;
+  Board board;
+  Link<1> link;
+};
+
+Program announced_slots() {
+  auto shared = std::make_shared<SmallCasts>();
+  const auto sender = [=] {
+    auto queue = shared->link.sender(SmallCasts::slots);
+    Board::View view(shared->board.rings, 0);
+    Board::View::Words words{};
+    for (std::uint64_t s = 1; s <= SmallCasts::operations; ++s) {
+      await([&] { return ready(queue.look()); });
+      shared->link.slots[queue.index()].store(s);
+      const bool last = s == SmallCasts::operations;
+      if (last)
+        queue.publish();
+      else
+        queue.publish_announced();
+      await([&] { return ready(view.announce(s, Board::words(0, s))); });
+      await([&] { return ready(view.read(1, s, words)); });
+    }
+    return std::uint64_t{0};
+  };
+  const auto receiver = [=] {
+    auto queue = shared->link.receiver(0, SmallCasts::slots);
+    Board::View view(shared->board.rings, 1);
+    Board::View::Words words{};
+    for (std::uint64_t s = 1; s <= SmallCasts::operations; ++s) {
+      await([&] { return ready(view.announce(s, Board::words(1, s))); });
+      if (s == SmallCasts::operations) {
+        await([&] { return ready(queue.look()); });
+      } else {
+        await([&] { return ready(view.read(0, s, words)); });
+        queue.learn();
+      }
+      check(shared->link.slots[queue.index()].load() == s, "an announcement overtook its data");
+      queue.release();
+    }
+    return std::uint64_t{0};
+  };
+  return {"announced slots", {sender, receiver}};
+}
+
 struct Hall {
   Sleepers<Memory> sleepers;
   std::array<Bell<Memory>, 3> bells;
@@ -361,6 +409,7 @@ const std::vector<Protocol>& protocols() {
       {"slots-3", three_slots},
       {"announcements", mutual_announcements},
       {"announcements-ahead", ahead_announcements},
+      {"announced-slots", announced_slots},
       {"failure", two_aborters},
       {"abort-sleeper", abort_of_sleeper},
       {"abort-link", abort_of_link},

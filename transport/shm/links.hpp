@@ -51,6 +51,11 @@ class ShmSendLink final : public SendLink {
       doorbells_->kick(peer_);
   }
 
+  void publish_announced(std::size_t bytes) override {
+    queue_.publish_announced();
+    bytes_sent_ += bytes;
+  }
+
   bool post(const std::byte*, std::size_t) override { return false; }
   std::uint64_t posted() const override { return queue_.posted(); }
   std::uint64_t released() const override { return queue_.posted(); }
@@ -90,6 +95,11 @@ class ShmRecvLink final : public RecvLink {
     if (look == Look::corrupt) [[unlikely]]
       breach_->corrupt(peer_);
     return nullptr;
+  }
+
+  const std::byte* peek_announced(std::size_t) override {
+    queue_.learn();
+    return slots_ + queue_.index() * slot_bytes_;
   }
 
   void place(std::byte*, std::size_t) override {}

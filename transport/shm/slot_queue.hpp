@@ -39,7 +39,14 @@ class SlotSender {
 
   /// Hands slot index() over.
   void publish() {
-    published_->set(++posted_);
+    publish_announced();
+    published_->set(posted_);
+  }
+
+  /// Hands slot index() over to receivers that learn of it by an announcement made afterwards. The
+  /// counter stays behind until the next publish().
+  void publish_announced() {
+    ++posted_;
     if (++index_ == slots_) index_ = 0;
   }
 
@@ -97,11 +104,17 @@ class SlotReceiver {
   Look look() {
     if (seen_ != released_) return Look::ready;
     const std::uint64_t published = published_->get();
-    if (published == seen_) return Look::not_yet;
-    // More than the slots hold, or fewer than before (which wraps to a huge number).
+    if (published < counted_) return Look::corrupt;
+    counted_ = published;
+    if (published <= seen_) return Look::not_yet;  // fewer: announcements told of the rest
     if (published - released_ > slots_) return Look::corrupt;
     seen_ = published;
     return Look::ready;
+  }
+
+  /// An announcement, already seen, told of the oldest message: slot index() holds it.
+  void learn() {
+    if (seen_ == released_) ++seen_;
   }
 
   std::size_t index() const { return index_; }
@@ -116,7 +129,8 @@ class SlotReceiver {
   const Counter<Memory>* published_;
   Counter<Memory>* consumed_;
   std::uint64_t slots_;
-  std::uint64_t seen_ = 0;
+  std::uint64_t counted_ = 0;  ///< what the counter said last
+  std::uint64_t seen_ = 0;     ///< messages known of
   std::uint64_t released_ = 0;
   std::size_t index_ = 0;
 };

@@ -105,6 +105,30 @@ TEST_CASE("a sender has as many credits as there are slots, and gets one back fo
   CHECK(world[1].from(0).peek(8) != nullptr);
 }
 
+TEST_CASE("announced messages move no counter, and those that follow do") {
+  World world(2, small_shape);
+  SendLink& link = world[0].to_all();
+  RecvLink& other = world[1].cast_from(0);
+  for (const std::byte value : {std::byte{1}, std::byte{2}}) {
+    link.reserve()[0][0] = value;
+    link.publish_announced(1);
+  }
+  CHECK(link.bytes_sent() == 2);
+  CHECK(other.peek(1) == nullptr);  // nobody has announced them
+  REQUIRE(other.peek_announced(1)[0] == std::byte{1});
+  CHECK(other.peek_announced(1)[0] == std::byte{1});
+  other.release();
+  REQUIRE(other.peek_announced(1)[0] == std::byte{2});
+  other.release();
+  CHECK(other.peek(1) == nullptr);
+  link.reserve()[0][0] = std::byte{3};
+  link.publish(1);
+  REQUIRE(other.peek(1) != nullptr);
+  CHECK(other.peek(1)[0] == std::byte{3});
+  other.release();
+  CHECK(other.peek(1) == nullptr);
+}
+
 TEST_CASE("a cast waits for the slowest peer and no other") {
   World world(3, small_shape);
   SendLink& link = world[1].to_all();
