@@ -10,8 +10,7 @@ namespace gyre::collectives {
 
 namespace {
 
-/// Polls before the clock is read for the first time, and between two looks at it.
-constexpr int polls_before_clock = 64;
+/// Polls between two looks at the clock.
 constexpr int polls_between_clocks = 32;
 /// A sleeper looks around this often even if nobody rings: it bounds what a lost wake-up could
 /// cost.
@@ -95,7 +94,8 @@ class LongWait {
 
 WaitPolicy wait_policy(int ranks, int cores) {
   if (ranks <= cores) return {};
-  return {.spin_ns = 0, .yield_ns = 100'000};
+  // Who is waited for may need this very core: every poll that finds nothing delays it.
+  return {.first_polls = 2, .spin_ns = 0, .yield_ns = 100'000};
 }
 
 bool poll(Communicator& communicator, std::uint64_t sequence) {
@@ -106,7 +106,7 @@ bool poll(Communicator& communicator, std::uint64_t sequence) {
 }
 
 Status wait(Communicator& communicator, std::uint64_t sequence, const WaitPolicy& policy) {
-  for (int poll = 0; poll < polls_before_clock; ++poll) {
+  for (int poll = 0; poll < policy.first_polls; ++poll) {
     const Progress progress = communicator.progress();
     if (communicator.finished(sequence)) return {};
     if (progress == Progress::failed) return communicator.failure();

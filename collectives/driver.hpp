@@ -10,6 +10,7 @@ namespace gyre::collectives {
 
 /// How long to do what before giving the core away. Depends on whether ranks share cores.
 struct WaitPolicy {
+  int first_polls = 64;             ///< before the clock is read for the first time
   std::int64_t spin_ns = 50'000;    ///< polling, with no system call
   std::int64_t yield_ns = 200'000;  ///< then polling between sched_yield calls; then sleeping
 };

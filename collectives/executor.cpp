@@ -40,7 +40,10 @@ void Executor::begin(Operation& operation, const Header& header, Trace* trace) {
   cursor_ = 0;
   const std::size_t footprint =
       2 * operation.call.count * element_bytes() * static_cast<std::size_t>(size_);
-  output_store_ = kernels::choose_store(footprint, last_level_cache_bytes_);
+  // In place the output's lines are in the cache: they have just been read as input.
+  const bool in_place = operation.buffers.input == operation.buffers.output;
+  output_store_ = in_place ? kernels::Store::regular
+                           : kernels::choose_store(footprint, last_level_cache_bytes_);
 }
 
 /// Whoever waits compares calls with the one it waits for: a rank that calls something else may

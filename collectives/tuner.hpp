@@ -30,7 +30,7 @@ std::vector<Rule> default_rules();
 struct Tuning {
   std::vector<Rule> rules = default_rules();
   std::string forced;                ///< algorithm named by GYRE_ALGORITHM, "" for none
-  std::uint32_t slot_bytes = 32768;  ///< capacity of a slot
+  std::uint32_t slot_bytes = 65536;  ///< capacity of a slot
   int slots = 8;                     ///< per link
 };
 

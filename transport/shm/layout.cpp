@@ -8,7 +8,7 @@ namespace gyre::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t slot_bytes_default = std::size_t{32} << 10;
+constexpr std::size_t slot_bytes_default = std::size_t{64} << 10;
 constexpr int slots_default = 8;
 
 /// Hands out consecutive ranges and remembers whether any sum or product was too large.

@@ -85,7 +85,7 @@ struct SegmentLayout {
   }
 };
 
-/// 8 slots of 32 KiB, or smaller ones where so many ranks share a host that a rank's slots would
+/// 8 slots of 64 KiB, or smaller ones where so many ranks share a host that a rank's slots would
 /// exceed slots_per_rank_bytes. For 1 <= ranks <= ranks_per_host_max.
 SlotShape default_shape(int ranks);
 
