@@ -8,6 +8,8 @@ namespace gyre::transport::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
+/// Smaller ones would make messages of little else than their own cost.
+constexpr std::size_t slot_bytes_least = std::size_t{2} << 10;
 constexpr std::size_t slot_bytes_default = std::size_t{64} << 10;
 constexpr int slots_default = 8;
 
@@ -93,7 +95,7 @@ Result<SegmentLayout> SegmentLayout::make(int ranks, SlotShape pair, SlotShape c
 SlotShape default_shape(int ranks) {
   SlotShape shape{slot_bytes_default, slots_default};
   while (static_cast<std::size_t>(ranks) * SegmentLayout::bytes_of(shape) > slots_per_rank_bytes &&
-         shape.slot_bytes > cache_line_bytes)
+         shape.slot_bytes > slot_bytes_least)
     shape.slot_bytes /= 2;
   return shape;
 }

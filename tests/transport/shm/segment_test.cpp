@@ -101,7 +101,7 @@ TEST_CASE("memory per rank stays bounded however many ranks share a host") {
     const SegmentLayout layout = layout_of(ranks, shape);
     CHECK(layout.total_bytes / static_cast<std::size_t>(ranks) <= std::size_t{6} << 20);
   }
-  CHECK(default_shape(8).slot_bytes == 65536);
+  CHECK(default_shape(8).slot_bytes == 16384);
 }
 
 TEST_CASE("only touched slots take memory") {
