@@ -63,6 +63,14 @@ struct Row {
   std::vector<PeerFigure> peers;
 };
 
+/// Which half the peers are compared with: a broadcast of MPI or Gloo is always in place.
+inline bool compares_in_place(const Options& options) {
+  return options.collective == Collective::broadcast && !options.peers.empty();
+}
+inline const Half& compared_half(const Options& options, const Row& row) {
+  return compares_in_place(options) ? row.in_place : row.out_of_place;
+}
+
 struct PeerSummary {
   std::string peer;
   std::string version;

@@ -68,6 +68,7 @@ ordered_json options_json(const Options& o) {
       {"buffers", o.untouched ? "untouched" : "rewritten"},
       {"memory", o.registered ? "registered" : "plain"},
       {"blocking", o.blocking},
+      {"compared", compares_in_place(o) ? "in place" : "out of place"},
       {"root", o.root == rotating_root ? ordered_json("rotate") : ordered_json(o.root)},
       {"checked", o.check},
       {"pairs", o.pairs},

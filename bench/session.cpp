@@ -155,14 +155,10 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
 
   std::vector<TurnFigure> ours;
   gyre_->flip_bits(o.self_test == SelfTest::flip_bit);
-  if (auto status = measure_peers(order, row_case, index, *gyre_whole_us, row, ours); !status)
-    return status;
-  const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
-  for (auto turn = static_cast<int>(ours.size()); turn < o.pairs; ++turn) {
-    auto figure = take_turn(*gyre_, sleepers, order, referee_);
-    if (!figure) return figure.status();
-    ours.push_back(std::move(*figure));
-  }
+  if (!compares_in_place(o))
+    if (auto status = measure_peers(order, row_case, index, *gyre_whole_us, row, ours); !status)
+      return status;
+  if (auto status = fill_up(order, o.pairs, ours); !status) return status;
   if (auto status = time_single_calls(order, *gyre_whole_us, row, ours); !status) return status;
   gyre_->flip_bits(false);
   finish_half(ours, row_case, row.out_of_place);
@@ -171,8 +167,9 @@ Status Session::measure(const Case& row_case, std::size_t index, Row& row) {
   if (input_.limits.memory_gbps > 0)
     row.limit_share = static_cast<double>(least_traffic_bytes(o.collective, row.bytes, o.ranks)) /
                       (row.out_of_place.time_us * 1e3) / input_.limits.memory_gbps;
-  if (o.in_place)
-    if (auto status = measure_in_place(order, row_case, row); !status) return status;
+  if (o.in_place || compares_in_place(o))
+    if (auto status = measure_in_place(order, row_case, index, *gyre_whole_us, row); !status)
+      return status;
   return gyre_->release();
 }
 
@@ -233,18 +230,28 @@ Status Session::compare(RankSet& peer, TurnOrder order, const Case& row_case, do
   return peer.release();
 }
 
-Status Session::measure_in_place(const TurnOrder& order, const Case& row_case, Row& row) {
-  Operation operation = row_case.operation;
-  operation.in_place = 1;
-  if (auto status = gyre_->prepare(operation); !status) return status;
-  const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
+Status Session::measure_in_place(const TurnOrder& order, const Case& row_case, std::size_t index,
+                                 double gyre_whole_us, Row& row) {
+  Case in_place = row_case;
+  in_place.operation.in_place = 1;
+  if (auto status = gyre_->prepare(in_place.operation); !status) return status;
   std::vector<TurnFigure> figures;
-  for (int turn = 0; turn < (input_.options.pairs + 1) / 2; ++turn) {
+  if (compares_in_place(input_.options))
+    if (auto status = measure_peers(order, in_place, index, gyre_whole_us, row, figures); !status)
+      return status;
+  if (auto status = fill_up(order, (input_.options.pairs + 1) / 2, figures); !status) return status;
+  finish_half(figures, row_case, row.in_place);
+  return {};
+}
+
+/// Turns of gyre alone, until there are `turns` of them.
+Status Session::fill_up(const TurnOrder& order, int turns, std::vector<TurnFigure>& figures) {
+  const std::vector<Side*> sleepers = field_.sleepers(gyre_.get());
+  for (auto turn = static_cast<int>(figures.size()); turn < turns; ++turn) {
     auto figure = take_turn(*gyre_, sleepers, order, referee_);
     if (!figure) return figure.status();
     figures.push_back(std::move(*figure));
   }
-  finish_half(figures, row_case, row.in_place);
   return {};
 }
 

@@ -42,7 +42,9 @@ class Session {
                        double gyre_whole_us, Row& row, std::vector<TurnFigure>& ours);
   Status compare(RankSet& peer, TurnOrder order, const Case& row_case, double gyre_whole_us,
                  PeerFigure& figure, std::vector<TurnFigure>& ours);
-  Status measure_in_place(const TurnOrder& order, const Case& row_case, Row& row);
+  Status measure_in_place(const TurnOrder& order, const Case& row_case, std::size_t index,
+                          double gyre_whole_us, Row& row);
+  Status fill_up(const TurnOrder& order, int turns, std::vector<TurnFigure>& figures);
   Status time_single_calls(TurnOrder order, double whole_us, Row& row,
                            std::vector<TurnFigure>& ours);
   Result<double> estimate_whole_us(Side& side, const TurnOrder& order);

@@ -150,10 +150,10 @@ std::string row_text(const Report& report, const Row& row) {
 
 std::string comparison_text(const Report& report) {
   if (report.options.peers.empty() || report.rows.empty()) return "";
-  std::string text =
-      "#\n# Out of place, beside the peers. Ratios are the peer's time / gyre's time: above 1 gyre "
-      "is "
-      "faster.\n";
+  std::string text = fmt::format(
+      "#\n# {}, beside the peers. Ratios are the peer's time / gyre's time: above 1 gyre is "
+      "faster.\n",
+      compares_in_place(report.options) ? "In place" : "Out of place");
   std::string heads = fmt::format("#{:>11} {:>8} {:>9}", "size", "type", "gyre");
   std::string units = fmt::format("#{:>11} {:>8} {:>9}", "(B)", "", "(us)");
   for (const auto& peer : report.options.peers) {
@@ -163,7 +163,7 @@ std::string comparison_text(const Report& report) {
   text += heads + "  best peer\n" + units + "\n";
   for (const Row& row : report.rows) {
     text += fmt::format(" {:>11} {:>8} {:>9}", row.bytes, name_of(row.dtype),
-                        number_text(row.out_of_place.time_us));
+                        number_text(compared_half(report.options, row).time_us));
     for (const PeerFigure& figure : row.peers)
       text += figure.measured ? fmt::format("  {:>9} {:>8}", number_text(figure.time_us),
                                             fmt::format("{:.2f}x", figure.ratio))

@@ -36,16 +36,18 @@ std::vector<Rule> default_rules() {
     return find_schedule(Collective::broadcast, algorithm);
   };
   return {
-      {all_reduce("mapped"), any, 2, 128 * kib},
       {all_reduce("one_shot"), 32 * kib, 2, 64 * kib},
+      {all_reduce("mapped"), any, 2, 128 * kib},
       {all_reduce("two_shot"), any, 2, 64 * kib},
       {all_reduce("ring"), any, 1, 64 * kib},
       {reduce_scatter("mapped"), any, 2, 128 * kib},
       {reduce_scatter("two_shot"), any, 2, 64 * kib},
       {reduce_scatter("ring"), any, 1, 64 * kib},
+      {all_gather("one_shot"), 32 * kib, 2, 64 * kib},
       {all_gather("mapped"), any, 2, 128 * kib},
       {all_gather("one_shot"), any, 2, 64 * kib},
       {all_gather("ring"), any, 1, 64 * kib},
+      {broadcast("one_shot"), 32 * kib, 2, 64 * kib},
       {broadcast("mapped"), any, 2, 128 * kib},
       {broadcast("one_shot"), any, 1, 64 * kib},
       {find_schedule(Collective::barrier, "one_shot"), any, 1, 64 * kib},
