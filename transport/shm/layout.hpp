@@ -21,8 +21,8 @@ inline constexpr std::size_t segment_bytes_max = std::size_t{64} << 30;
 /// memory.
 inline constexpr std::size_t segment_granule_bytes = std::size_t{2} << 20;
 
-/// What a rank's slots take in total, all links used, under default_shape() up to 64 ranks; 4 MiB at
-/// ranks_per_host_max. Also what of the caches they take from the buffers.
+/// What a rank's slots take in total, all links used, under default_shape() up to 64 ranks; 4 MiB
+/// at ranks_per_host_max. Also what of the caches they take from the buffers.
 inline constexpr std::size_t slots_per_rank_bytes = std::size_t{1} << 20;
 
 /// First words of a segment; written once by its creator, compared by everyone who attaches.
