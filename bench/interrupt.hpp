@@ -5,8 +5,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <utility>
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
@@ -32,6 +35,17 @@ class Interrupt {
   bool raised() const {
     pollfd poll_fd{fd_.get(), POLLIN, 0};
     return ::poll(&poll_fd, 1, 0) == 1;
+  }
+
+  /// "SIGTERM of process 123"; "" where none has come. Takes the signal away: for the last words.
+  std::string description() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return "";
+    const int signal = static_cast<int>(info.ssi_signo);
+    const char* name = signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+    // A terminal's Ctrl-C comes from the kernel, which has no process.
+    return info.ssi_pid == 0 ? name
+                             : std::string(name) + " of process " + std::to_string(info.ssi_pid);
   }
 
  private:

@@ -109,7 +109,7 @@ void Session::run() {
 
 void Session::fail(const Status& status) {
   report_.interrupted = status.code() == Code::aborted;
-  report_.failure = status.message();
+  report_.failure = report_.interrupted ? interrupt_.description() : status.message();
 }
 
 TurnOrder Session::base_order() const {

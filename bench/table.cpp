@@ -203,7 +203,7 @@ std::string summary_text(const Report& report) {
   text += best_summary(report);
   for (const auto& note : report.notes) text += fmt::format("# note: {}\n", note);
   if (report.interrupted)
-    text += "# INTERRUPTED: the rows above are all there is\n";
+    text += fmt::format("# INTERRUPTED by {}: the rows above are all there is\n", report.failure);
   else if (!report.failure.empty())
     text += fmt::format("# FAILED: {}\n", report.failure);
   else if (!report.complete())
