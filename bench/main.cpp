@@ -5,6 +5,7 @@
 
 #include "bench/child_process.hpp"
 #include "bench/collective_command.hpp"
+#include "bench/footprint_command.hpp"
 #include "bench/kernels_command.hpp"
 #include "bench/rank_command.hpp"
 
@@ -16,5 +17,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 2, argv + argc);
     return gyre::bench::run_kernels(arguments, gyre::bench::allowed_cpus());
   }
+  if (command == "footprint")
+    return gyre::bench::run_footprint(std::vector<std::string>(argv + 2, argv + argc));
   return gyre::bench::run_collective(argc, argv);
 }

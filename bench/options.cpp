@@ -189,7 +189,7 @@ std::string unknown_command(int argc, const char* const* argv) {
     if (row.name == argv[1]) return "";
     if (row.collective != Collective::barrier) known += fmt::format("{}, ", row.name);
   }
-  return fmt::format("gyre-bench: unknown command {}; there are {}kernels\n", argv[1], known);
+  return fmt::format("gyre-bench: unknown command {}; there are {}kernels, footprint\n", argv[1], known);
 }
 
 }  // namespace
@@ -198,7 +198,9 @@ ParsedLine parse_line(int argc, const char* const* argv) {
   CLI::App app{"Measures gyre's collectives, beside other libraries, on this machine.",
                "gyre-bench"};
   app.require_subcommand(1);
-  app.footer("`gyre-bench kernels` measures the copy and reduce kernels beside the memory limit.");
+  app.footer(
+      "`gyre-bench kernels` measures the copy and reduce kernels beside the memory limit,\n"
+      "`gyre-bench footprint` memory, start-up time and the library's size.");
   ParsedLine line;
   if (line.text = unknown_command(argc, argv); !line.text.empty()) {
     line.exit_code = exit_usage;
