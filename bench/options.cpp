@@ -189,7 +189,8 @@ std::string unknown_command(int argc, const char* const* argv) {
     if (row.name == argv[1]) return "";
     if (row.collective != Collective::barrier) known += fmt::format("{}, ", row.name);
   }
-  return fmt::format("gyre-bench: unknown command {}; there are {}kernels, footprint\n", argv[1], known);
+  return fmt::format("gyre-bench: unknown command {}; there are {}kernels, footprint\n", argv[1],
+                     known);
 }
 
 }  // namespace
