@@ -55,6 +55,7 @@ class Announcements {
       line.words[i].store(value[i], std::memory_order_relaxed);
     line.sequence.store(sequence, std::memory_order_release);  // pairs with read() and reached()
     known_[rank_] = sequence;
+    Memory::expect_stores(&rings_[rank_][(sequence + 1) % lines], sizeof line);
     return Look::ready;
   }
 

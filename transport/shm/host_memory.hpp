@@ -4,7 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+
+#include "base/types.hpp"
 
 namespace gyre::transport::shm {
 
@@ -34,6 +37,19 @@ struct HostMemory {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
                     sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
                 "a futex is a plain 32-bit word");
+
+  /// A hint: `bytes` from `data` on will be stored next. Fetches their cache lines from the peers
+  /// that read them last while there is nothing else to do. Orders nothing.
+  static void expect_stores(const void* data, std::size_t bytes) {
+#if defined(__x86_64__)
+    const auto* byte = static_cast<const char*>(data);
+    for (std::size_t i = 0; i < bytes; i += cache_line_bytes)
+      asm volatile("prefetchw %0" : : "m"(byte[i]));
+#else
+    for (std::size_t i = 0; i < bytes; i += cache_line_bytes)
+      __builtin_prefetch(static_cast<const char*>(data) + i, 1);
+#endif
+  }
 
   /// The publisher's half of an asymmetric fence: nothing but a barrier for the compiler.
   static void publisher_fence() { asm volatile("" ::: "memory"); }

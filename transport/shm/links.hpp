@@ -2,6 +2,7 @@
 // the other side's doorbell where it sleeps.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,8 @@ class Breach {
 class ShmSendLink final : public SendLink {
  public:
   static constexpr int everyone = -1;
+  /// Of the next slot, fetched early: more lines than this are in flight by themselves.
+  static constexpr std::size_t expected_bytes_max = 512;
 
   /// `slots` is where slot 0 begins; `peer` may be `everyone`.
   ShmSendLink(SlotSender<HostMemory> queue, std::byte* slots, std::size_t slot_bytes, int peer,
@@ -54,6 +57,9 @@ class ShmSendLink final : public SendLink {
   void publish_announced(std::size_t bytes) override {
     queue_.publish_announced();
     bytes_sent_ += bytes;
+    // The next message will be much like this one.
+    HostMemory::expect_stores(slots_ + queue_.index() * slot_bytes_,
+                              std::min(bytes, expected_bytes_max));
   }
 
   bool post(const std::byte*, std::size_t) override { return false; }
