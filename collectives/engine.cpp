@@ -139,6 +139,7 @@ Progress Engine::announce() {
   if (carrier_ != Carrier::schedule) {
     if (carrier_ == Carrier::announcement) announced_bytes_ += contribution_;
     operation_->state = OperationState::exchanging;
+    if (operation_->call.collective == Collective::all_gather) gather_own();
     return exchange();
   }
   if (size_ > 1 && (all_mapped_ || options_.strict)) {
@@ -214,6 +215,12 @@ Progress Engine::exchange() {
   return Progress::finished;
 }
 
+/// While the peers' chunks are on their way.
+void Engine::gather_own() {
+  std::byte* place = operation_->buffers.output + static_cast<std::size_t>(rank_) * contribution_;
+  kernels::copy({&place, 1}, operation_->buffers.input, contribution_, kernels::Store::regular);
+}
+
 void Engine::combine_contributions(std::size_t bytes) {
   const Call& call = operation_->call;
   std::byte* output = operation_->buffers.output;
@@ -230,7 +237,7 @@ void Engine::combine_contributions(std::size_t bytes) {
       return copy(output, contributions_[static_cast<std::size_t>(call.root)]);
     case Collective::all_gather:
       for (std::size_t rank = 0; rank < contributions_.size(); ++rank)
-        copy(output + rank * bytes, contributions_[rank]);
+        if (rank != self) copy(output + rank * bytes, contributions_[rank]);
       return;
     case Collective::all_reduce:
     case Collective::reduce_scatter: break;

@@ -78,6 +78,7 @@ class Engine {
   Progress drain();
   Progress wait_for(const Waiting& waiting);
   bool needs_announcement_of(int peer) const;
+  void gather_own();
   void combine_contributions(std::size_t bytes);
 
   transport::Endpoint& endpoint_;

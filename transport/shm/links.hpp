@@ -25,8 +25,8 @@ class Breach {
 class ShmSendLink final : public SendLink {
  public:
   static constexpr int everyone = -1;
-  /// Of the next slot, fetched early: more lines than this are in flight by themselves.
-  static constexpr std::size_t expected_bytes_max = 512;
+  /// Of the next slot, fetched early.
+  static constexpr std::size_t expected_bytes_max = 4096;
 
   /// `slots` is where slot 0 begins; `peer` may be `everyone`.
   ShmSendLink(SlotSender<HostMemory> queue, std::byte* slots, std::size_t slot_bytes, int peer,
