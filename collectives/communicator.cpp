@@ -125,6 +125,24 @@ void Communicator::note_progress() {
     endpoint_.note(standing(operation->sequence, operation->step));
 }
 
+void Communicator::notice_departures() {
+  const Operation* operation = current();
+  if (!operation) return;
+  const int awaited = operation->waiting.peer;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank() || (awaited >= 0 && peer != awaited)) continue;
+    // In this order: what it announced was there before it left.
+    if (!endpoint_.has_departed(peer) || endpoint_.last_announced(peer) >= operation->sequence)
+      continue;
+    transport::Failure failure;
+    failure.code = Code::peer_failed;
+    failure.rank = peer;
+    failure.reporter = rank();
+    failure.sequence = operation->sequence;
+    return endpoint_.abort(failure);
+  }
+}
+
 int Communicator::slowest_rank(const Operation& operation) const {
   const std::vector<int> missing = missing_from(operation.sequence);
   if (!missing.empty()) return missing.front();

@@ -50,6 +50,8 @@ class Communicator {
 
   /// Tells the peers how far the current operation has come. For a wait that has become long.
   void note_progress();
+  /// Fails the operation that waits for a call of a rank which has left the communicator.
+  void notice_departures();
 
   /// Fails the communicator because `operation` has passed its deadline; names who is behind.
   void expire(const Operation& operation);

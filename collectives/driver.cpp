@@ -31,6 +31,7 @@ std::int64_t look(Communicator& communicator, std::int64_t now_ns) {
   if (operation.first_look_ns == 0) operation.first_look_ns = now_ns;
   operation.last_look_ns = now_ns;
   communicator.note_progress();
+  communicator.notice_departures();
   const std::int64_t left_ns = operation.first_look_ns + operation.timeout_ns - now_ns;
   if (left_ns <= 0) communicator.expire(operation);
   return left_ns;

@@ -38,6 +38,12 @@ std::string text_of(const transport::Failure& failure, const std::vector<int>& m
     case Code::mismatch: return mismatch_text(failure);
     case Code::timeout: return timeout_text(failure, missing);
     case Code::peer_failed:
+      // A death is not known by an operation.
+      if (failure.sequence > 0)
+        return fmt::format(
+            "operation {}: rank {} waits for rank {}, which has left the communicator "
+            "(gyre_comm_destroy) without this call; every rank must make the same calls",
+            failure.sequence, failure.reporter, failure.rank);
       return fmt::format(
           "rank {} has died: its process ended or its connection closed; look at its own output "
           "for "

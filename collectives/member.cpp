@@ -129,7 +129,7 @@ Status Member::attach(const Request& request, Deadline deadline,
         endpoint_->abort(failure.what);
         log_.debug("control plane: {}", failure.text);
       },
-      [](int) {});
+      [this](int) { endpoint_->wake(); });
 
   wait_policy_ = wait_policy(request.size, cpus.count());
   if (context_.settings().spin_us) wait_policy_.spin_ns = *context_.settings().spin_us * 1000ll;

@@ -89,6 +89,9 @@ class Endpoint {
   /// What `peer` noted last, 0 before.
   virtual std::uint64_t noted(int peer) const = 0;
 
+  /// Whether `peer` has left the communicator in good order: it announces nothing more.
+  virtual bool has_departed(int peer) const = 0;
+
   /// The memory of `peer` that `ref` names, `bytes` long and inside its segment; starts an import
   /// when it is not mapped yet. Only where maps_memory().
   virtual Mapping map(int peer, const MappedRef& ref, std::size_t bytes) = 0;

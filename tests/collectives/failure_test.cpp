@@ -72,6 +72,21 @@ TEST_CASE("a rank that never comes is named at the deadline") {
                                  {.timeout_ms = 300, .destroys = false}));
 }
 
+TEST_CASE("a rank that has left is named at once by who waits for it") {
+  const auto body = [](const Rank& rank) -> std::string {
+    std::vector<float> values(100'000, 1.0f);
+    const gyre_status status = all_reduce(rank, values);
+    if (status != GYRE_OK) return complain("gyre_all_reduce", status);
+    if (rank.rank == 1) return complain("gyre_comm_destroy", gyre_comm_destroy(rank.comm));
+    const auto begin = std::chrono::steady_clock::now();
+    std::string complaint =
+        expect(all_reduce(rank, values), GYRE_PEER_FAILED, 1, "which has left the communicator");
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(5)) complaint += " late";
+    return complaint;
+  };
+  require_all_well(run_processes(3, body, {.destroys = false}));
+}
+
 TEST_CASE("a rank that dies is named to all others") {
   for (const std::size_t count : {1u, 3'000'000u}) {
     const auto complaints = run_processes(4,

@@ -71,7 +71,7 @@ class ShmEndpoint final : public Endpoint, private Breach {
   /// watches processes uses it to tell an orderly end from a death.
   void depart();
   /// Any thread.
-  bool has_departed(int peer) const { return segment_->departed(peer).get() != 0; }
+  bool has_departed(int peer) const override { return segment_->departed(peer).get() != 0; }
 
  private:
   ShmEndpoint(std::shared_ptr<Segment> segment, int rank, MemoryImporter* importer);

@@ -38,6 +38,8 @@ class SimEndpoint final : public Endpoint {
   }
   void note(std::uint64_t standing) override { core_.note(rank_, standing); }
   std::uint64_t noted(int peer) const override { return core_.rank(peer).noted; }
+  /// Simulated ranks die or stay.
+  bool has_departed(int) const override { return false; }
   Mapping map(int peer, const MappedRef& ref, std::size_t bytes) override;
   bool pump() override;
 
