@@ -2,10 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <vector>
 
+#include "base/sanitizers.hpp"
 #include "schedules/checker/checker.hpp"
 
 namespace gyre::schedules::checker {
+
+/// Under a sanitizer a proof is twenty times slower. There it only shows that the checker and the
+/// schedules are sound code, for which some sizes do; all are proven in a plain build.
+inline constexpr bool thinned = under_thread_sanitizer || under_address_sanitizer;
+
+/// `values`, or the first of them where proofs are thinned.
+inline std::vector<int> to_prove(std::initializer_list<int> values) {
+  return thinned ? std::vector<int>{*values.begin()} : std::vector<int>(values);
+}
 
 /// A world with `pieces` pieces per chunk (or per whole, where a schedule cuts that): the last one
 /// short, and chunks of different lengths where the collective allows it.

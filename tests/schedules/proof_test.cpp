@@ -29,7 +29,7 @@ bool wants_multiple(const Schedule& schedule) {
 
 TEST_CASE("every schedule is right for every N from 1 to 64, with 1, 2 and 8 slots") {
   for (const Schedule& schedule : schedule_table) {
-    for (int size = 1; size <= 64; ++size) {
+    for (int size = 1; size <= 64; size += thinned && size > 8 ? 11 : 1) {
       for (const int slots : {1, 2, 8}) {
         for (const bool in_place : {false, true}) {
           // Three batches where a batch is one piece; one and a bit where it is four.

@@ -8,20 +8,10 @@
 #include <climits>
 #include <ctime>
 
+#include "base/sanitizers.hpp"
+
 namespace gyre::transport::shm {
 namespace {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool under_thread_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool under_thread_sanitizer = true;
-#else
-constexpr bool under_thread_sanitizer = false;
-#endif
-#else
-constexpr bool under_thread_sanitizer = false;
-#endif
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0U, 0); }
 
