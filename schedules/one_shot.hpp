@@ -38,31 +38,29 @@ constexpr Action all_reduce_action(const Plan& plan, std::uint64_t step) {
   return result;
 }
 
-// ---- all_gather: show a piece of the own chunk, then take it to the output, fetch every peer's
-// ----
+// ---- all_gather: store a piece of the own chunk, fetch every peer's ----
 
 constexpr std::uint64_t all_gather_steps(const Plan& plan) {
-  return piece_count(plan, chunk(plan, 0).count) * (static_cast<std::uint32_t>(plan.size) + 1);
+  return piece_count(plan, chunk(plan, 0).count) * static_cast<std::uint32_t>(plan.size);
 }
 
 constexpr Action all_gather_action(const Plan& plan, std::uint64_t step) {
   const Turn turn = turn_at(plan, step, piece_count(plan, chunk(plan, 0).count),
-                            static_cast<std::uint32_t>(plan.size) + 1);
-  const bool own = turn.action < 2;
-  const int owner = own ? plan.rank : staggered_peer(plan, turn.action - 2);
+                            static_cast<std::uint32_t>(plan.size));
+  const bool shows = turn.action == 0;
+  const int owner = shows ? plan.rank : staggered_peer(plan, turn.action - 1);
   const Range piece = piece_of(plan, chunk(plan, owner), turn.piece);
   Action result;
   result.verb = Verb::copy;
   result.stage = turn.action;
   result.count = piece.count;
-  if (own)
+  result.destination[0] = {Place::output, -1, piece.begin};
+  if (shows) {
     result.source[0] = {Place::input, -1, in_own_chunk(plan, piece.begin)};
-  else
+    result.destination[1] = {Place::cast, -1, 0};
+  } else {
     result.source[0] = {Place::cast, owner, 0};
-  if (turn.action == 0)
-    result.destination[0] = {Place::cast, -1, 0};
-  else
-    result.destination[0] = {Place::output, -1, piece.begin};
+  }
   return result;
 }
 
