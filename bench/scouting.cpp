@@ -42,7 +42,7 @@ Status scout(Side& side, const std::vector<Case>& cases, const ScoutLimits& limi
     order.verify = 0;  // the turns that count are verified
     order.untouched = limits.untouched;
     for (int turn = 0; turn < limits.turns; ++turn) {
-      const auto figure = take_steady_turn(side, order, referee);
+      const auto figure = take_turn(side, {}, order, referee);
       if (!figure) return figure.status();
       if (!times[i] || figure->time_us < times[i]->time_us)
         times[i] = ScoutTime{figure->time_us, figure->whole_us};

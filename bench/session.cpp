@@ -127,7 +127,7 @@ Result<double> Session::estimate_whole_us(Side& side, const TurnOrder& base) {
   order.warm_up = 1;
   double whole_us = 0;
   for (int look = 0; look < 2; ++look) {
-    const auto figure = take_steady_turn(side, order, referee_);
+    const auto figure = take_turn(side, {}, order, referee_);
     if (!figure) return figure.status();
     whole_us = figure->whole_us;
     const auto wanted =

@@ -6,32 +6,24 @@
 
 namespace gyre::bench {
 
-Result<TurnFigure> take_steady_turn(Side& side, TurnOrder order, Referee& referee) {
-  for (int move = 0;; ++move) {
-    if (referee.steadiness) referee.steadiness->settle();
-    // The warm-up and the percentile pass use rounds of their own behind the measured ones.
-    order.first_round =
-        referee.rounds.take(order.iterations + order.warm_up + order.percentile_calls);
-    auto figure = side.turn(order);
-    if (!figure) return figure;
-    ++referee.log.taken;
-    if (!referee.steadiness || move == moves_max || referee.steadiness->steady()) return figure;
-    ++referee.log.moved;
-  }
-}
-
-Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, const TurnOrder& order,
+Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, TurnOrder order,
                              Referee& referee) {
   TurnLog& log = referee.log;
   std::string culprit;
   double share = 0;
-  for (int attempt = 0; attempt <= repeats_max; ++attempt) {
+  int moves = 0;
+  for (int attempt = 0; attempt <= repeats_max;) {
+    if (referee.steadiness) referee.steadiness->settle();
+    // The warm-up and the percentile pass use rounds of their own behind the measured ones.
+    order.first_round =
+        referee.rounds.take(order.iterations + order.warm_up + order.percentile_calls);
     std::vector<std::uint64_t> before_ns;
     for (const Side* other : others) before_ns.push_back(other->cpu_ns());
     const std::uint64_t start_ns = referee.now_ns();
-    auto figure = take_steady_turn(side, order, referee);
+    auto figure = side.turn(order);
     const std::uint64_t duration_ns = std::max<std::uint64_t>(1, referee.now_ns() - start_ns);
     if (!figure) return figure;
+    ++log.taken;
     culprit.clear();
     for (std::size_t i = 0; i < others.size(); ++i) {
       const double used_ns = static_cast<double>(others[i]->cpu_ns() - before_ns[i]);
@@ -45,8 +37,15 @@ Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, const
         break;
       }
     }
-    if (culprit.empty()) return figure;
-    ++log.discarded;
+    if (!culprit.empty()) {
+      ++log.discarded;
+      ++attempt;
+    } else if (referee.steadiness && moves < moves_max && !referee.steadiness->steady()) {
+      ++log.moved;
+      ++moves;
+    } else {
+      return figure;
+    }
   }
   return Status(
       Code::peer_failed,

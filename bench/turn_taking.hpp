@@ -55,11 +55,9 @@ struct Referee {
   TurnLog log;
 };
 
-/// One turn of `side` during which the cpus stayed where they are.
-Result<TurnFigure> take_steady_turn(Side& side, TurnOrder order, Referee& referee);
-
-/// One turn of `side`. `others` sleep meanwhile; an error names the one that did not.
-Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, const TurnOrder& order,
+/// One turn of `side`, during which the cpus stayed where they are. `others` sleep meanwhile; an
+/// error names the one that did not.
+Result<TurnFigure> take_turn(Side& side, const std::vector<Side*>& others, TurnOrder order,
                              Referee& referee);
 
 struct PairsResult {
