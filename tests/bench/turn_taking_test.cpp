@@ -200,6 +200,7 @@ TEST_CASE("scouting takes the fastest of its turns and skips what a library lack
   FakeSide side(stage, "v", {5, 3});
   side.missing_ = DataType::float16;
   Referee referee;
+  referee.now_ns = [&] { return stage.now_ns; };
   ScoutTimes best;
   ScoutTimes times;
   const std::vector<Case> cases{case_of(2), case_of(2, DataType::float16), case_of(4)};
@@ -213,6 +214,7 @@ TEST_CASE("a hopeless variant is not tried at larger sizes") {
   Stage stage;
   FakeSide side(stage, "slow", {100});
   Referee referee;
+  referee.now_ns = [&] { return stage.now_ns; };
   const std::vector<Case> cases{case_of(1), case_of(2), case_of(4), case_of(8), case_of(16)};
   ScoutTimes best(5, ScoutTime{1, 2});
   ScoutTimes times;
@@ -231,6 +233,7 @@ TEST_CASE("a variant that can't win a case takes one turn there, one that may ta
   Stage stage;
   FakeSide side(stage, "v", {10});
   Referee referee;
+  referee.now_ns = [&] { return stage.now_ns; };
   ScoutTimes best{ScoutTime{5, 5}, ScoutTime{9, 9}};
   ScoutTimes times;
   REQUIRE(scout(side, {case_of(1), case_of(2)}, {}, referee, best, times).ok());
