@@ -128,9 +128,11 @@ void Communicator::note_progress() {
 void Communicator::notice_departures() {
   const Operation* operation = current();
   if (!operation) return;
-  const int awaited = operation->waiting.peer;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank() || (awaited >= 0 && peer != awaited)) continue;
+  const int awaited = operation->waiting.peer;  // -1: all peers
+  const int begin = awaited < 0 ? 0 : awaited;
+  const int end = awaited < 0 ? size() : awaited + 1;
+  for (int peer = begin; peer < end; ++peer) {
+    if (peer == rank()) continue;
     // In this order: what it announced was there before it left.
     if (!endpoint_.has_departed(peer) || endpoint_.last_announced(peer) >= operation->sequence)
       continue;
