@@ -154,7 +154,7 @@ Progress Engine::announce() {
 bool Engine::cast() {
   if (size_ == 1 || cast_for_ == operation_->sequence) return true;
   transport::SendLink& link = endpoint_.to_all();
-  const auto places = link.reserve();
+  const auto places = link.reserve(contribution_);
   if (places.empty()) return false;
   kernels::copy(places, operation_->buffers.input, contribution_, kernels::Store::regular);
   link.publish_announced(contribution_);

@@ -275,8 +275,8 @@ const std::byte* Executor::resident(const Action& action) const {
   return nullptr;
 }
 
-Outcome Executor::find_send_places(const Operand& operand) {
-  const auto places = link_to(operand).reserve();
+Outcome Executor::find_send_places(const Operand& operand, std::size_t bytes) {
+  const auto places = link_to(operand).reserve(bytes);
   if (places.empty()) return wait_for("room in its slots", operand.peer);
   link_destinations_.insert(link_destinations_.end(), places.begin(), places.end());
   return Outcome::done;
@@ -292,7 +292,7 @@ Outcome Executor::find_destinations(const Action& action) {
       case Place::slot:
       case Place::cast:
         if (resident(action)) break;
-        if (const auto outcome = find_send_places(destination); outcome != Outcome::done)
+        if (const auto outcome = find_send_places(destination, bytes); outcome != Outcome::done)
           return outcome;
         break;
       case Place::every_output:

@@ -76,7 +76,7 @@ class Executor {
   Outcome find_slot(int peer, bool cast, std::size_t bytes);
   Outcome find_every(const schedules::Operand& operand, std::size_t bytes);
   Outcome find_destinations(const schedules::Action& action);
-  Outcome find_send_places(const schedules::Operand& operand);
+  Outcome find_send_places(const schedules::Operand& operand, std::size_t bytes);
   Outcome map_peer(int peer);
 
   void place_receive(const schedules::Action& action);

@@ -27,12 +27,12 @@ class SendLink {
  public:
   virtual ~SendLink() = default;
 
-  /// Where the next message may be written: one or more places, each of which must be given the
-  /// same bytes; empty when there is no credit. Asking again without publishing gives the same
-  /// answer. A message link gives one staging buffer here.
-  virtual std::span<std::byte* const> reserve() = 0;
+  /// Where the next message, of `bytes` <= slot_bytes, may be written: one or more places, each of
+  /// which must be given the same bytes; empty when there is no credit. Asking again without
+  /// publishing gives the same answer. A message link gives one staging buffer here.
+  virtual std::span<std::byte* const> reserve(std::size_t bytes) = 0;
 
-  /// Hands over what was written to the reserved places: `bytes` <= slot_bytes.
+  /// Hands over what was written to the reserved places: as many bytes as they were reserved for.
   virtual void publish(std::size_t bytes) = 0;
 
   /// As publish, for a message that every receiver learns of from an announcement made after it,

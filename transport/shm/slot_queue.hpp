@@ -34,8 +34,9 @@ class SlotSender {
     return refresh();
   }
 
-  /// The slot of the next message.
+  /// The slot of the next message, and how often all slots had been used before.
   std::size_t index() const { return index_; }
+  std::uint64_t lap() const { return lap_; }
 
   /// Hands slot index() over.
   void publish() {
@@ -47,7 +48,9 @@ class SlotSender {
   /// counter stays behind until the next publish().
   void publish_announced() {
     ++posted_;
-    if (++index_ == slots_) index_ = 0;
+    if (++index_ < slots_) return;
+    index_ = 0;
+    ++lap_;
   }
 
   std::uint64_t posted() const { return posted_; }
@@ -90,6 +93,7 @@ class SlotSender {
   std::uint64_t posted_ = 0;
   std::uint64_t slowest_ = 0;  ///< every receiver has consumed at least this much
   std::size_t index_ = 0;
+  std::uint64_t lap_ = 0;
   std::size_t laggard_ = 0;  ///< the receiver that last held the sender back: asked first
 };
 
@@ -118,11 +122,14 @@ class SlotReceiver {
   }
 
   std::size_t index() const { return index_; }
+  std::uint64_t lap() const { return lap_; }
 
   /// Gives slot index() back.
   void release() {
     consumed_->set(++released_);
-    if (++index_ == slots_) index_ = 0;
+    if (++index_ < slots_) return;
+    index_ = 0;
+    ++lap_;
   }
 
  private:
@@ -133,6 +140,7 @@ class SlotReceiver {
   std::uint64_t seen_ = 0;     ///< messages known of
   std::uint64_t released_ = 0;
   std::size_t index_ = 0;
+  std::uint64_t lap_ = 0;
 };
 
 }  // namespace gyre::transport::shm

@@ -33,34 +33,37 @@ bool SimChannel::has_credit() {
   return true;
 }
 
-std::span<std::byte* const> SimChannel::reserve() {
+std::span<std::byte* const> SimChannel::reserve(std::size_t bytes) {
   if (!has_credit()) {
     ++core_.coverage().credit_waits;
     return {};
   }
   const SlotShape& shape = core_.options().shape;
+  if (bytes > shape.slot_bytes)
+    core_.violation(fmt::format("rank {} reserved {} bytes on link {}, which is more than a slot holds",
+                                from_, bytes, id_));
   const auto slots = static_cast<std::size_t>(shape.slots);
   if (staging_.empty()) staging_.assign(place_count_ * slots * shape.slot_bytes, poison);
   const std::size_t index = static_cast<std::size_t>(posted_ % slots);
   places_.clear();
   for (std::size_t place = 0; place < place_count_; ++place)
     places_.push_back(staging_.data() + (place * slots + index) * shape.slot_bytes);
-  reserved_ = true;
+  reserved_ = bytes;
   return places_;
 }
 
 void SimChannel::publish(std::size_t bytes) {
-  if (!reserved_ || bytes > core_.options().shape.slot_bytes) {
-    core_.violation(fmt::format(
-        "rank {} published {} bytes on link {} {}", from_, bytes, id_,
-        reserved_ ? "which is more than a slot holds" : "without having reserved a place"));
+  if (reserved_ != bytes) {
+    core_.violation(fmt::format("rank {} published {} bytes on link {} {}", from_, bytes, id_,
+                                reserved_ ? "in a place reserved for another number of them"
+                                          : "without having reserved a place"));
     return;
   }
   for (const std::byte* place : places_)
     if (std::memcmp(place, places_[0], bytes) != 0)
       core_.violation(
           fmt::format("rank {} gave the places of link {} different bytes", from_, id_));
-  reserved_ = false;
+  reserved_.reset();
   const std::size_t copies = core_.carries_messages() ? readers_.size() : place_count_;
   bytes_sent_ += bytes * copies;
   hand_over({places_[0], bytes, 0, 0, false}, SimAct::publish);
@@ -76,7 +79,7 @@ bool SimChannel::post(const std::byte* data, std::size_t bytes) {
     ++core_.coverage().credit_waits;
     return false;
   }
-  reserved_ = false;
+  reserved_.reset();
   bytes_sent_ += bytes * readers_.size();
   ++core_.coverage().posted_from_user;
   hand_over({data, bytes, sim_hash(data, bytes), 0, true}, SimAct::post);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ class SimChannel {
   SimChannel(const SimChannel&) = delete;
 
   // The sender's calls, as in SendLink.
-  std::span<std::byte* const> reserve();
+  std::span<std::byte* const> reserve(std::size_t bytes);
   void publish(std::size_t bytes);
   bool post(const std::byte* data, std::size_t bytes);
   std::uint64_t posted() const { return posted_; }
@@ -109,7 +110,7 @@ class SimChannel {
   std::uint64_t bytes_sent_ = 0;
   Nanoseconds source_at_ = 0;
   bool sources_forgotten_ = false;
-  bool reserved_ = false;
+  std::optional<std::size_t> reserved_;  ///< bytes
   std::vector<std::byte> staging_;  ///< the sender's side: places x slots
   std::vector<std::byte*> places_;  ///< of the message that is reserved
   std::size_t place_count_;
@@ -118,7 +119,9 @@ class SimChannel {
 class SimSendLink final : public SendLink {
  public:
   explicit SimSendLink(SimChannel& channel) : channel_(channel) {}
-  std::span<std::byte* const> reserve() override { return channel_.reserve(); }
+  std::span<std::byte* const> reserve(std::size_t bytes) override {
+    return channel_.reserve(bytes);
+  }
   void publish(std::size_t bytes) override { channel_.publish(bytes); }
   bool post(const std::byte* data, std::size_t bytes) override {
     return channel_.post(data, bytes);

@@ -51,7 +51,7 @@ std::string pass_token(ShmEndpoint& endpoint, std::uint64_t laps) {
       pause_randomly(dice);
       previous.release();
     }
-    if (!sleep_for(endpoint, [&] { return !next.reserve().empty(); })) return "lost a credit";
+    if (!sleep_for(endpoint, [&] { return !next.reserve(1).empty(); })) return "lost a credit";
     pause_randomly(dice);
     next.publish(1);
   }
@@ -127,7 +127,7 @@ TEST_CASE("eight ranks on two cores pass a token around without starving") {
         previous.release();
       }
       SendLink& next = endpoint.to((endpoint.rank() + 1) % size);
-      if (!wait_for(endpoint, [&] { return !next.reserve().empty(); })) return "starved";
+      if (!wait_for(endpoint, [&] { return !next.reserve(1).empty(); })) return "starved";
       next.publish(1);
     }
     return "";

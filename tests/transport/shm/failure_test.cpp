@@ -135,7 +135,7 @@ TEST_CASE("a receiver that has consumed more than was sent is named") {
   World world(2, small_shape);
   for (int i = 0; i < 2; ++i) world[0].to(1).publish(1);
   world.segment->consumed(0, 1).set(3);
-  CHECK(world[0].to(1).reserve().empty());
+  CHECK(world[0].to(1).reserve(1).empty());
   check_internal(world[0], 1);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("a reader of a cast that has consumed more than was sent is named") {
   for (int i = 0; i < 2; ++i) world[1].to_all().publish(1);
   for (int peer : {0, 2}) world.segment->cast_consumed(1, peer).set(1);
   world.segment->cast_consumed(1, 3).set(9);
-  CHECK(world[1].to_all().reserve().empty());
+  CHECK(world[1].to_all().reserve(1).empty());
   check_internal(world[1], 3);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a peer that scribbles over all counters never sends this rank outside
           REQUIRE(data < slots + SegmentLayout::bytes_of(layout.pair));
           me.from(peer).release();
         }
-        if (const auto places = me.to(peer).reserve(); !places.empty()) {
+        if (const auto places = me.to(peer).reserve(1); !places.empty()) {
           REQUIRE(places[0] >= world.segment->pair_slots(peer, 0));
           REQUIRE(places[0] < world.segment->pair_slots(peer, 0) + 2 * layout.pair.slot_bytes);
           me.to(peer).publish(1);
@@ -197,7 +197,7 @@ TEST_CASE("a peer that scribbles over all counters never sends this rank outside
         me.has_left(peer, dice.roll(40));
         me.last_announced(peer);
       }
-      if (!me.to_all().reserve().empty()) me.to_all().publish(1);
+      if (!me.to_all().reserve(1).empty()) me.to_all().publish(1);
       me.prepare_sleep();
       me.sleep(1000);
       codes.insert(me.failure().code);

@@ -21,7 +21,7 @@ void pass_time(SimNetwork& network) {
 }
 
 void send(SendLink& link, std::byte value, std::size_t bytes = 1) {
-  const auto places = link.reserve();
+  const auto places = link.reserve(bytes);
   REQUIRE_FALSE(places.empty());
   for (std::byte* place : places) std::fill_n(place, bytes, value);
   link.publish(bytes);
@@ -66,13 +66,13 @@ TEST_CASE("a sender has as many credits as there are slots") {
     SendLink& link = network.endpoint(0).to(1);
     send(link, std::byte{1});
     send(link, std::byte{2});
-    CHECK(link.reserve().empty());
+    CHECK(link.reserve(1).empty());
     pass_time(network);
-    CHECK(link.reserve().empty());
+    CHECK(link.reserve(1).empty());
     network.endpoint(1).from(0).release();
-    CHECK(link.reserve().empty());
+    CHECK(link.reserve(1).empty());
     pass_time(network);
-    CHECK(link.reserve().size() == 1);
+    CHECK(link.reserve(1).size() == 1);
     CHECK(network.violations().empty());
   }
 }
@@ -89,10 +89,10 @@ TEST_CASE("a cast link waits for its slowest reader") {
     pass_time(network);
     network.endpoint(1).cast_from(0).release();
     pass_time(network);
-    CHECK(link.reserve().empty());
+    CHECK(link.reserve(1).empty());
     network.endpoint(2).cast_from(0).release();
     pass_time(network);
-    CHECK(link.reserve().size() == (to_each ? 2u : 1u));
+    CHECK(link.reserve(1).size() == (to_each ? 2u : 1u));
   }
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("posted memory is released late, and changing it before that is notice
 TEST_CASE("slots are overwritten when they change hands") {
   SimNetwork network(options_of(LinkKind::memory));
   SendLink& link = network.endpoint(0).to(1);
-  std::byte* const place = link.reserve()[0];
+  std::byte* const place = link.reserve(4)[0];
   std::fill_n(place, 4, std::byte{7});
   link.publish(4);
   pass_time(network);
@@ -169,8 +169,10 @@ TEST_CASE("breaches of the rules are reported") {
   std::byte data[128] = {};
   zero.to(1).publish(4);
   CHECK(reports(network, "without having reserved"));
-  (void)zero.to(1).reserve();
-  zero.to(1).publish(65);
+  (void)zero.to(1).reserve(4);
+  zero.to(1).publish(5);
+  CHECK(reports(network, "reserved for another number"));
+  (void)zero.to(1).reserve(65);
   CHECK(reports(network, "more than a slot holds"));
   CHECK_FALSE(zero.to(1).post(data, 4));
   CHECK(reports(network, "does not take that"));
@@ -181,7 +183,7 @@ TEST_CASE("breaches of the rules are reported") {
   (void)network.endpoint(1).from(0).peek(5);
   network.endpoint(1).from(0).release();
   CHECK(reports(network, "for 5 bytes, but it has 4"));
-  const auto places = zero.to_all().reserve();
+  const auto places = zero.to_all().reserve(1);
   places[0][0] = std::byte{1};
   places[1][0] = std::byte{2};
   zero.to_all().publish(1);

@@ -47,7 +47,7 @@ struct Sender {
       buffers.push_back(std::move(buffer));
       if (overwrites_early) fill(buffers.back().data(), endpoint.rank(), sent + 1, bytes);
     } else {
-      const auto places = link.reserve();
+      const auto places = link.reserve(bytes);
       if (places.empty()) return false;
       for (std::byte* place : places) fill(place, endpoint.rank(), sent, bytes);
       link.publish(bytes);
