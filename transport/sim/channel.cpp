@@ -39,9 +39,11 @@ std::span<std::byte* const> SimChannel::reserve(std::size_t bytes) {
     return {};
   }
   const SlotShape& shape = core_.options().shape;
-  if (bytes > shape.slot_bytes)
-    core_.violation(fmt::format("rank {} reserved {} bytes on link {}, which is more than a slot holds",
-                                from_, bytes, id_));
+  if (bytes > shape.slot_bytes) {
+    core_.violation(fmt::format(
+        "rank {} reserved {} bytes on link {}, which is more than a slot holds", from_, bytes,
+        id_));
+  }
   const auto slots = static_cast<std::size_t>(shape.slots);
   if (staging_.empty()) staging_.assign(place_count_ * slots * shape.slot_bytes, poison);
   const std::size_t index = static_cast<std::size_t>(posted_ % slots);

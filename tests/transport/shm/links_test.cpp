@@ -21,7 +21,8 @@ std::uint64_t value_of(int from, int to, std::uint64_t message) {
 
 bool send(ShmEndpoint& endpoint, SendLink& link, std::uint64_t value) {
   std::span<std::byte* const> places;
-  if (!wait_for(endpoint, [&] { return !(places = link.reserve(sizeof value)).empty(); })) return false;
+  const auto has_credit = [&] { return !(places = link.reserve(sizeof value)).empty(); };
+  if (!wait_for(endpoint, has_credit)) return false;
   for (std::byte* place : places) std::memcpy(place, &value, sizeof value);
   link.publish(sizeof value);
   return true;
