@@ -1,12 +1,14 @@
 #include "collectives/member.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/cpu_caches.hpp"
 
 namespace gyre::collectives {
 
@@ -136,8 +138,8 @@ Status Member::attach(const Request& request, Deadline deadline,
   EngineOptions options;
   options.tuning = tuning;
   options.strict = records.front().strict;
-  if (const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE); cache > 0)
-    options.last_level_cache_bytes = static_cast<std::size_t>(cache);
+  if (const int cpu = sched_getcpu(); cpu >= 0)
+    options.last_level_cache_bytes = read_cpu_caches({{cpu}}).last_level;
   communicator_ = std::make_unique<Communicator>(*endpoint_, std::move(options));
   log_.info("joined {} ranks over shared memory on {} cores; slots {} x {} bytes {}", request.size,
             cpus.count(), tuning.slots, tuning.slot_bytes, note);
