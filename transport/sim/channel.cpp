@@ -43,6 +43,7 @@ std::span<std::byte* const> SimChannel::reserve(std::size_t bytes) {
     core_.violation(fmt::format(
         "rank {} reserved {} bytes on link {}, which is more than a slot holds", from_, bytes,
         id_));
+    return {};
   }
   const auto slots = static_cast<std::size_t>(shape.slots);
   if (staging_.empty()) staging_.assign(place_count_ * slots * shape.slot_bytes, poison);

@@ -172,7 +172,7 @@ TEST_CASE("breaches of the rules are reported") {
   (void)zero.to(1).reserve(4);
   zero.to(1).publish(5);
   CHECK(reports(network, "reserved for another number"));
-  (void)zero.to(1).reserve(65);
+  CHECK(zero.to(1).reserve(65).empty());
   CHECK(reports(network, "more than a slot holds"));
   CHECK_FALSE(zero.to(1).post(data, 4));
   CHECK(reports(network, "does not take that"));
