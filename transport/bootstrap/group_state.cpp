@@ -111,14 +111,20 @@ Status GroupState::begin_watch(Shared& shared) {
   auto page = DeparturePage::map(shared.departures.get(), request_.size);
   if (!page) return page.status();
   auto peers = PeerWatch::start(control_, std::move(*page), std::move(shared.processes),
-                                [this](int rank, bool in_order) { on_ended(rank, in_order); });
+                                [this](int rank, LastNote note) { on_ended(rank, note); });
   if (!peers) return peers.status();
   peers_ = std::move(*peers);
   return {};
 }
 
-void GroupState::on_ended(int rank, bool in_order) {
-  if (in_order || departed_[static_cast<std::size_t>(rank)]) return on_departed(rank);
+void GroupState::on_ended(int rank, LastNote note) {
+  if (note.in_order || departed_[static_cast<std::size_t>(rank)]) return on_departed(rank);
+  if (note.failed != Status::no_rank)
+    return report(failure_of(
+        Code::peer_failed, note.failed,
+        fmt::format("rank {0} has failed: so rank {1} had heard, whose process has ended since; "
+                    "see rank {0}'s output",
+                    note.failed, rank)));
   report(failure_of(Code::peer_failed, rank,
                     fmt::format("the process of rank {} ended without leaving in order: it was "
                                 "killed, crashed or exited; its own output says why",
@@ -143,6 +149,10 @@ void GroupState::report(GroupFailure failure) {
 void GroupState::on_failure(const GroupFailure& failure) {
   if (failure_ || left_) return;
   failure_ = failure;
+  const int failed = failure.what.rank;
+  // Before anyone here hears of it and may end our process.
+  if (peers_ && failed != Status::no_rank && failed != request_.rank)
+    peers_->note_failure(request_.rank, failed);
   control_.cancel(share_expiry_);
   if (records_done_) std::exchange(records_done_, nullptr)->set(failure.status());
   if (shared_done_) std::exchange(shared_done_, nullptr)->set(failure.status());

@@ -50,7 +50,7 @@ class GroupState final : public StarEvents {
   void open_star();
   void on_shared(Result<Shared> shared);
   Status begin_watch(Shared& shared);
-  void on_ended(int rank, bool in_order);
+  void on_ended(int rank, LastNote note);
   void on_share_expired();
 
   ControlThread& control_;

@@ -10,8 +10,17 @@
 namespace gyre::transport {
 namespace {
 
-std::atomic_ref<std::uint8_t> flag_of(const SharedMapping& mapping, int rank) {
-  return std::atomic_ref(reinterpret_cast<std::uint8_t*>(mapping.data())[rank]);
+using Word = std::uint32_t;  // 0: nothing noted
+
+constexpr Word departure = 1;
+constexpr Word failure_of_rank_0 = 2;  // and so on
+
+std::size_t page_bytes(int size) { return static_cast<std::size_t>(size) * sizeof(Word); }
+
+// Read by others after the end of the process that wrote it, which the kernel orders after
+// everything in it: so relaxed stores do.
+std::atomic_ref<Word> word_of(const SharedMapping& mapping, int rank) {
+  return std::atomic_ref(reinterpret_cast<Word*>(mapping.data())[rank]);
 }
 
 }  // namespace
@@ -23,26 +32,37 @@ Result<UniqueFd> own_pidfd() {
 }
 
 Result<UniqueFd> DeparturePage::make(int size) {
-  return make_sealed_memory("gyre-departures", static_cast<std::size_t>(size));
+  return make_sealed_memory("gyre-departures", page_bytes(size));
 }
 
 Result<DeparturePage> DeparturePage::map(int fd, int size) {
-  if (auto status = check_sealed_memory(fd, static_cast<std::size_t>(size)); !status)
+  if (auto status = check_sealed_memory(fd, page_bytes(size)); !status)
     return status.within("page of departures");
-  auto mapping = SharedMapping::of(fd, 0, static_cast<std::size_t>(size));
+  auto mapping = SharedMapping::of(fd, 0, page_bytes(size));
   if (!mapping) return mapping.status();
   DeparturePage page;
   page.mapping_ = std::move(*mapping);
+  page.size_ = size;
   return page;
 }
 
-void DeparturePage::note(int rank) {
-  // Read by others after the end of this process, which the kernel orders after everything in it.
-  flag_of(mapping_, rank).store(1, std::memory_order_relaxed);
+void DeparturePage::note_departure(int rank) {
+  word_of(mapping_, rank).store(departure, std::memory_order_relaxed);
 }
 
-bool DeparturePage::has_left(int rank) const {
-  return flag_of(mapping_, rank).load(std::memory_order_relaxed) != 0;
+void DeparturePage::note_failure(int rank, int failed) {
+  word_of(mapping_, rank)
+      .store(failure_of_rank_0 + static_cast<Word>(failed), std::memory_order_relaxed);
+}
+
+LastNote DeparturePage::last_note(int rank) const {
+  const Word word = word_of(mapping_, rank).load(std::memory_order_relaxed);
+  LastNote note;
+  note.in_order = word == departure;
+  const Word named = word - failure_of_rank_0;
+  if (named < static_cast<Word>(size_) && named != static_cast<Word>(rank))
+    note.failed = static_cast<int>(named);
+  return note;
 }
 
 PeerWatch::PeerWatch(ControlThread& control, DeparturePage page, Processes processes,
@@ -81,7 +101,7 @@ void PeerWatch::on_end_of_process(int first) {
   processes_.pidfds[at].reset();
   for (std::size_t rank = at; rank < processes_.first.size(); ++rank)
     if (processes_.first[rank] == first)
-      on_ended_(static_cast<int>(rank), page_.has_left(static_cast<int>(rank)));
+      on_ended_(static_cast<int>(rank), page_.last_note(static_cast<int>(rank)));
 }
 
 }  // namespace gyre::transport

@@ -1,5 +1,6 @@
 // How the ranks of one host notice each other's end without anybody's help: a pidfd of each
-// process, and a shared page where a rank notes that it leaves in order before its process may end.
+// process, and a shared page where a rank notes, before its process may end, why it will: that it
+// leaves in order, or which rank's failure it has heard of.
 #pragma once
 
 #include <functional>
@@ -13,17 +14,27 @@
 
 namespace gyre::transport {
 
-/// One byte per rank, written once by that rank, in memory that all ranks of the host have mapped.
+/// What a rank had noted when its process ended.
+struct LastNote {
+  bool in_order = false;
+  /// The rank whose failure it had heard of: the survivors of a failure end too, and the first of
+  /// them may be seen to end before the rank that failed.
+  int failed = Status::no_rank;
+};
+
+/// One word per rank, written only by that rank, in memory that all ranks of the host have mapped.
 class DeparturePage {
  public:
   static Result<UniqueFd> make(int size);
   static Result<DeparturePage> map(int fd, int size);
 
-  void note(int rank);
-  bool has_left(int rank) const;
+  void note_departure(int rank);
+  void note_failure(int rank, int failed);
+  LastNote last_note(int rank) const;
 
  private:
   SharedMapping mapping_;
+  int size_ = 0;
 };
 
 /// What a rank knows about the processes of its host.
@@ -37,9 +48,8 @@ struct Processes {
 /// Control thread only.
 class PeerWatch {
  public:
-  /// `in_order`: the rank had noted that it leaves. Called once for each rank of a process that has
-  /// ended. May not destroy the watch.
-  using OnEnded = std::function<void(int rank, bool in_order)>;
+  /// Called once for each rank of a process that has ended. May not destroy the watch.
+  using OnEnded = std::function<void(int rank, LastNote note)>;
 
   static Result<std::unique_ptr<PeerWatch>> start(ControlThread& control, DeparturePage page,
                                                   Processes processes, OnEnded on_ended);
@@ -48,7 +58,9 @@ class PeerWatch {
   PeerWatch& operator=(const PeerWatch&) = delete;
 
   /// Notes that `rank`, which is ours, leaves in order.
-  void note_departure(int rank) { page_.note(rank); }
+  void note_departure(int rank) { page_.note_departure(rank); }
+  /// Notes that `rank`, which is ours, has heard of the failure of `failed`.
+  void note_failure(int rank, int failed) { page_.note_failure(rank, failed); }
 
  private:
   PeerWatch(ControlThread& control, DeparturePage page, Processes processes, OnEnded on_ended);

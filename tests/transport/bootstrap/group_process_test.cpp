@@ -8,6 +8,7 @@
 #include "tests/transport/bootstrap/harness.hpp"
 #include "transport/bootstrap/group.hpp"
 #include "transport/bootstrap/sealed_memory.hpp"
+#include "transport/bootstrap/star.hpp"
 
 using namespace gyre;
 using namespace gyre::transport;
@@ -199,6 +200,33 @@ TEST_CASE("a killed rank 0 is named by the others") {
   zero.kill(SIGKILL);
   CHECK(one.wait() == named + 0);
   CHECK(two.wait() == named + 0);
+}
+
+TEST_CASE("a rank that ends because another has failed is not taken for the cause") {
+  // Rank 1 tells rank 0, which is stopped and can't relay it: the others only see rank 1's end.
+  Pipe ready, go;
+  Ranks ranks(4, [&go](Group& group, ControlThread&) {
+    if (group.rank() == 1) {
+      char byte;
+      if (::read(go.read.get(), &byte, 1) != 1) return static_cast<int>(unexpected);
+      group.report(failure_of(Code::timeout, 3, "rank 3 does not answer"));
+    }
+    return wait_for_name(group);
+  });
+  Child zero([&] {
+    auto control = test::start_control();
+    const auto group = ranks.join(*control);
+    if (!group || ::write(ready.write.get(), "r", 1) != 1) return static_cast<int>(no_join);
+    return wait_for_name(*group);
+  });
+  char byte;
+  REQUIRE(::read(ready.read.get(), &byte, 1) == 1);
+  zero.kill(SIGSTOP);
+  REQUIRE(::write(go.write.get(), "g", 1) == 1);
+  CHECK(ranks.child(1).wait() == named + 3);
+  CHECK(ranks.child(2).wait() == named + 3);
+  zero.kill(SIGCONT);
+  CHECK(zero.wait() == named + 3);
 }
 
 TEST_CASE("a rank that is killed while others still join is named") {
