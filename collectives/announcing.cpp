@@ -16,7 +16,8 @@ struct RefWords {
   std::uint32_t output_generation;
   std::uint64_t output_offset;
 };
-static_assert(sizeof(RefWords) <= transport::Announcement::payload_bytes_max);
+static_assert(sizeof(RefWords) == refs_bytes &&
+              refs_bytes <= transport::Announcement::payload_bytes_max);
 
 }  // namespace
 

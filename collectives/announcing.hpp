@@ -1,5 +1,5 @@
-// What an announcement's 40 payload bytes hold: where a rank's mappable buffers lie, or, when the
-// whole contribution of every rank fits, the contribution itself.
+// What an announcement's payload holds: where a rank's mappable buffers lie, or, when the whole
+// contribution of every rank fits, the contribution itself.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,9 @@ constexpr std::size_t contribution_bytes(const Call& call, int size) {
 constexpr bool fits_announcement(const Call& call, int size) {
   return contribution_bytes(call, size) <= transport::Announcement::payload_bytes_max;
 }
+
+/// Of the payload that says where buffers lie.
+inline constexpr std::size_t refs_bytes = 32;
 
 void encode_refs(const Buffers& buffers, transport::Announcement& announcement);
 void decode_refs(const transport::Announcement& announcement, transport::MappedRef& input,

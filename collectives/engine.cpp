@@ -41,11 +41,14 @@ Status Engine::begin(Operation& operation) {
   announcement_.header[1] = header_.words[1];
   const bool sends = call.collective != Collective::broadcast || call.root == rank_;
   contribution_ = sends ? contribution_bytes(call, size_) : 0;
+  payload_bytes_ = 0;
   if (carrier_ == Carrier::schedule) {
     encode_refs(operation.buffers, announcement_);
+    payload_bytes_ = refs_bytes;
     executor_.begin(operation, header_, options_.trace);
   } else if (carrier_ == Carrier::announcement && contribution_ > 0) {
     std::memcpy(announcement_.payload.data(), operation.buffers.input, contribution_);
+    payload_bytes_ = contribution_;
   }
   operation.state = OperationState::announcing;
   return {};
@@ -134,7 +137,7 @@ Progress Engine::announce() {
   if (carrier_ == Carrier::cast && contribution_ > 0 && !cast()) {
     return wait_for({"room in its slots", -1});
   }
-  if (size_ > 1 && !endpoint_.announce(operation_->sequence, announcement_))
+  if (size_ > 1 && !endpoint_.announce(operation_->sequence, announcement_, payload_bytes_))
     return wait_for({"room for another call", -1});
   if (carrier_ != Carrier::schedule) {
     if (carrier_ == Carrier::announcement) announced_bytes_ += contribution_;
@@ -190,11 +193,12 @@ bool Engine::needs_announcement_of(int peer) const {
 
 Progress Engine::exchange() {
   const std::size_t bytes = contribution_bytes(operation_->call, size_);
+  const std::size_t payload_bytes = carrier_ == Carrier::announcement ? bytes : 0;
   for (; cursor_ < size_; ++cursor_) {
     if (!needs_announcement_of(cursor_)) continue;
     const auto peer = static_cast<std::size_t>(cursor_);
     transport::Announcement& theirs = announcements_[peer];
-    if (!endpoint_.announced(cursor_, operation_->sequence, theirs))
+    if (!endpoint_.announced(cursor_, operation_->sequence, theirs, payload_bytes))
       return wait_for({"its call", cursor_});
     const Header header{{theirs.header[0], theirs.header[1]}};
     if (!header_.agrees_with(header)) {
@@ -226,9 +230,8 @@ void Engine::combine_contributions(std::size_t bytes) {
   std::byte* output = operation_->buffers.output;
   const auto self = static_cast<std::size_t>(rank_);
   // Our own announcement has a copy of the input, which an operation in place may overwrite.
-  announcements_[self].payload = announcement_.payload;
   contributions_[self] =
-      carrier_ == Carrier::cast ? operation_->buffers.input : announcements_[self].payload.data();
+      carrier_ == Carrier::cast ? operation_->buffers.input : announcement_.payload.data();
   const auto copy = [bytes](std::byte* to, const std::byte* from) {
     kernels::copy({&to, 1}, from, bytes, kernels::Store::regular);
   };

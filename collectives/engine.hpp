@@ -96,6 +96,7 @@ class Engine {
   KnownPlan known_plan_;
   std::uint64_t cast_for_ = 0;         ///< operation whose contribution has been cast
   std::size_t contribution_ = 0;       ///< bytes that this rank brings
+  std::size_t payload_bytes_ = 0;      ///< of this rank's announcement
   std::uint64_t announced_bytes_ = 0;  ///< payload that announcements have carried
   bool all_mapped_ = false;            ///< of the announcements collected so far
   int cursor_ = 0;                     ///< ranks before it have been collected

@@ -105,7 +105,8 @@ Outcome Executor::learn_call(int peer) {
   Peer& known = peers_[static_cast<std::size_t>(peer)];
   if (known.checked == operation_->sequence) return Outcome::done;
   transport::Announcement announcement;
-  if (!endpoint_.announced(peer, operation_->sequence, announcement)) return Outcome::waiting;
+  if (!endpoint_.announced(peer, operation_->sequence, announcement, refs_bytes))
+    return Outcome::waiting;
   const Header theirs{{announcement.header[0], announcement.header[1]}};
   if (!header_.agrees_with(theirs)) {
     report_mismatch(peer, operation_->sequence, theirs, header_);

@@ -15,13 +15,14 @@
 
 namespace gyre::transport {
 
-/// The first words of every operation, sent by every rank to every rank: what it calls, and up to
-/// 40 bytes of its data or a description of its buffers. One cache line, with the sequence number.
+/// The first words of every operation, sent by every rank to every rank: what it calls, and a
+/// little of its data or a description of its buffers. With the sequence number eight cache lines,
+/// of which a payload of 40 bytes uses one.
 struct Announcement {
-  static constexpr std::size_t payload_bytes_max = 40;
+  static constexpr std::size_t payload_bytes_max = 488;
 
   std::uint64_t header[2] = {};  ///< encoded by collectives/fingerprint
-  std::array<std::byte, payload_bytes_max> payload = {};
+  std::array<std::byte, payload_bytes_max> payload;
 };
 
 /// A rank may announce operations this far ahead of the slowest reader.
@@ -70,10 +71,14 @@ class Endpoint {
   // Announcements: sequence numbers start at 1 and rise by one with each operation. A rank
   // announces operation s only after it has finished with the announcements of all ranks for s-1.
 
+  // Only the first `payload_bytes` of a payload are told and read; the others are unspecified.
+
   /// False while the slowest peer is announcements_ahead_max behind; try again later.
-  virtual bool announce(std::uint64_t sequence, const Announcement& announcement) = 0;
+  virtual bool announce(std::uint64_t sequence, const Announcement& announcement,
+                        std::size_t payload_bytes) = 0;
   /// Reads `peer`'s announcement of operation `sequence`; false when it has not come yet.
-  virtual bool announced(int peer, std::uint64_t sequence, Announcement& announcement) = 0;
+  virtual bool announced(int peer, std::uint64_t sequence, Announcement& announcement,
+                         std::size_t payload_bytes) = 0;
   /// The last operation that `peer` has announced; for diagnosis.
   virtual std::uint64_t last_announced(int peer) const = 0;
 

@@ -80,6 +80,7 @@ struct Memory {
   using Payload = Word<T, true>;
 
   static void expect_stores(const void*, std::size_t) {}
+  static void expect_loads(const void*, std::size_t) {}
   static void publisher_fence(GYRE_EXPLORER_SITE) { fence(Kind::publisher_fence, {file, line}); }
   static void sleeper_fence(GYRE_EXPLORER_SITE) { fence(Kind::sleeper_fence, {file, line}); }
   /// A full fence, std::atomic_thread_fence(seq_cst).

@@ -79,13 +79,14 @@ Program two_slots() { return link_program<1>("2 slots, 5 messages", 2, 5); }
 Program three_slots() { return link_program<1>("3 slots, 6 messages", 3, 6); }
 Program cast_slots() { return link_program<2>("cast to 2, 2 slots, 3 messages", 2, 3); }
 
-/// Two lines per ring instead of 16, so that reuse begins at the third operation.
+/// Two places per ring instead of 16, so that reuse begins at the third operation.
 struct Board {
   static constexpr std::uint64_t operations = 5;
   using View = Announcements<Memory, 2, 2>;
+  using Words = std::array<std::uint64_t, 2>;
   std::array<View::Ring, 2> rings;
 
-  static View::Words words(int rank, std::uint64_t sequence) {
+  static Words words(int rank, std::uint64_t sequence) {
     const std::uint64_t value = sequence * 10 + static_cast<std::uint64_t>(rank);
     return {value, value + 1000};
   }
@@ -97,7 +98,7 @@ std::uint64_t announce_all(Board& board, int rank, bool reads) {
   for (std::uint64_t s = 1; s <= Board::operations; ++s) {
     await([&] { return ready(view.announce(s, Board::words(rank, s))); });
     if (!reads) continue;
-    Board::View::Words words{};
+    Board::Words words{};
     await([&] { return ready(view.read(1 - rank, s, words)); });
     check(words == Board::words(1 - rank, s), "torn announcement, or another operation's");
   }
@@ -127,7 +128,7 @@ Program announced_slots() {
   const auto sender = [=] {
     auto queue = shared->link.sender(SmallCasts::slots);
     Board::View view(shared->board.rings, 0);
-    Board::View::Words words{};
+    Board::Words words{};
     for (std::uint64_t s = 1; s <= SmallCasts::operations; ++s) {
       await([&] { return ready(queue.look()); });
       shared->link.slots[queue.index()].store(s);
@@ -144,7 +145,7 @@ Program announced_slots() {
   const auto receiver = [=] {
     auto queue = shared->link.receiver(0, SmallCasts::slots);
     Board::View view(shared->board.rings, 1);
-    Board::View::Words words{};
+    Board::Words words{};
     for (std::uint64_t s = 1; s <= SmallCasts::operations; ++s) {
       await([&] { return ready(view.announce(s, Board::words(1, s))); });
       if (s == SmallCasts::operations) {

@@ -1,8 +1,9 @@
-// Announcements in shared memory: a ring of cache lines per rank, one writer each, read by all.
+// Announcements in shared memory: a ring of places per rank, one writer each, read by all. What
+// most operations announce fits the first cache line of a place; a little data takes more of them.
 //
-// A line is reused 16 operations later without any acknowledgement of its own. A rank announces
+// A place is reused 16 operations later without any acknowledgement of its own. A rank announces
 // operation q only when it has finished reading those of q-1, so a peer whose announcement of s-15
-// can be seen no longer reads the line of s-16, which is where s goes.
+// can be seen no longer reads the place of s-16, which is where s goes.
 #pragma once
 
 #include <array>
@@ -17,56 +18,60 @@
 
 namespace gyre::transport::shm {
 
-/// An announcement as words: the header's two, then the payload's five.
-using AnnouncementWords = std::array<std::uint64_t, 7>;
-static_assert(sizeof(AnnouncementWords) == sizeof(Announcement));
+/// Words of an announcement: the header's two, then the payload's.
+inline constexpr std::size_t announcement_words = sizeof(Announcement) / sizeof(std::uint64_t);
+inline constexpr std::size_t announcement_places = announcements_ahead_max;
 
-inline constexpr std::size_t announcement_lines = announcements_ahead_max;
-
-template <class Memory>
-struct alignas(cache_line_bytes) AnnouncementLine {
+template <class Memory, std::size_t words>
+struct alignas(cache_line_bytes) AnnouncementPlace {
   typename Memory::template Atomic<std::uint64_t> sequence{};
-  typename Memory::template Payload<std::uint64_t> words[7] = {};
+  typename Memory::template Payload<std::uint64_t> value[words] = {};
 };
-static_assert(sizeof(AnnouncementLine<HostMemory>) == cache_line_bytes);
+static_assert(sizeof(AnnouncementPlace<HostMemory, announcement_words>) == 8 * cache_line_bytes);
 
-/// One rank's view of everybody's rings. Belongs to one thread. `lines` is the number of lines per
-/// ring and `words` the words used of each; both are smaller only in the explorer.
-template <class Memory, std::size_t lines = announcement_lines, std::size_t words = 7>
+/// One rank's view of everybody's rings. Belongs to one thread. `places` is the number of places
+/// per ring and `words` the most words of each; both are smaller only in the explorer.
+template <class Memory, std::size_t places = announcement_places,
+          std::size_t words = announcement_words>
 class Announcements {
  public:
-  using Ring = std::array<AnnouncementLine<Memory>, lines>;
-  using Words = std::array<std::uint64_t, words>;
+  using Place = AnnouncementPlace<Memory, words>;
+  using Ring = std::array<Place, places>;
 
   /// `rings` has one entry per rank; the rank writes only its own.
   Announcements(std::span<Ring> rings, int rank)
       : rings_(rings), rank_(static_cast<std::size_t>(rank)), known_(rings.size(), 0) {}
 
-  /// not_yet: the line still belongs to operation `sequence` - lines.
-  Look announce(std::uint64_t sequence, const Words& value) {
-    if (sequence > lines) {
+  /// At most `words` of `value`. not_yet: the place still belongs to operation `sequence` - places.
+  Look announce(std::uint64_t sequence, std::span<const std::uint64_t> value) {
+    if (sequence > places) {
       for (std::size_t peer = 0; peer < rings_.size(); ++peer) {
-        const Look look = reached(peer, sequence - (lines - 1));
+        const Look look = reached(peer, sequence - (places - 1));
         if (look != Look::ready) return look;
       }
     }
-    AnnouncementLine<Memory>& line = rings_[rank_][sequence % lines];
-    for (std::size_t i = 0; i < words; ++i)
-      line.words[i].store(value[i], std::memory_order_relaxed);
-    line.sequence.store(sequence, std::memory_order_release);  // pairs with read() and reached()
+    Place& place = rings_[rank_][sequence % places];
+    for (std::size_t i = 0; i < value.size(); ++i)
+      place.value[i].store(value[i], std::memory_order_relaxed);
+    place.sequence.store(sequence, std::memory_order_release);  // pairs with read() and reached()
     known_[rank_] = sequence;
-    Memory::expect_stores(&rings_[rank_][(sequence + 1) % lines], sizeof line);
+    Memory::expect_stores(&rings_[rank_][(sequence + 1) % places], bytes_of(value.size()));
     return Look::ready;
   }
 
-  /// `peer`'s announcement of `sequence`. corrupt: the line holds a later operation already.
-  Look read(int peer, std::uint64_t sequence, Words& value) {
-    const AnnouncementLine<Memory>& line = rings_[static_cast<std::size_t>(peer)][sequence % lines];
+  /// The first words of `peer`'s announcement of `sequence`, as many as `value` has. corrupt: the
+  /// place holds a later operation already.
+  Look read(int peer, std::uint64_t sequence, std::span<std::uint64_t> value) {
+    const Place& place = rings_[static_cast<std::size_t>(peer)][sequence % places];
     // Pairs with the store in announce(): the words are at least as new as the sequence.
-    const std::uint64_t found = line.sequence.load(std::memory_order_acquire);
-    if (found != sequence) return found > sequence ? Look::corrupt : Look::not_yet;
-    for (std::size_t i = 0; i < words; ++i)
-      value[i] = line.words[i].load(std::memory_order_relaxed);
+    const std::uint64_t found = place.sequence.load(std::memory_order_acquire);
+    if (found != sequence) {
+      // So that all lines of the place come at once when they do, and not one after the first.
+      Memory::expect_loads(&place, bytes_of(value.size()));
+      return found > sequence ? Look::corrupt : Look::not_yet;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i)
+      value[i] = place.value[i].load(std::memory_order_relaxed);
     std::uint64_t& known = known_[static_cast<std::size_t>(peer)];
     if (known < sequence) known = sequence;
     return Look::ready;
@@ -75,10 +80,10 @@ class Announcements {
   /// The latest operation that `peer` has announced, 0 for none. For diagnosis.
   std::uint64_t last(int peer) const {
     std::uint64_t last = 0;
-    for (std::size_t i = 0; i < lines; ++i) {
-      const auto& line = rings_[static_cast<std::size_t>(peer)][i];
-      const std::uint64_t found = line.sequence.load(std::memory_order_relaxed);
-      if (found % lines == i && found > last) last = found;
+    for (std::size_t i = 0; i < places; ++i) {
+      const Place& place = rings_[static_cast<std::size_t>(peer)][i];
+      const std::uint64_t found = place.sequence.load(std::memory_order_relaxed);
+      if (found % places == i && found > last) last = found;
     }
     return last;
   }
@@ -87,16 +92,21 @@ class Announcements {
   int culprit() const { return static_cast<int>(culprit_); }
 
  private:
+  /// From the place's start to the end of its first `count` words.
+  static constexpr std::size_t bytes_of(std::size_t count) {
+    return (1 + count) * sizeof(std::uint64_t);
+  }
+
   Look reached(std::size_t peer, std::uint64_t sequence) {
     if (known_[peer] >= sequence || peer == rank_) return Look::ready;
     culprit_ = peer;
-    const AnnouncementLine<Memory>& line = rings_[peer][sequence % lines];
-    // Pairs with the store in the peer's announce(): its reads of the line about to be reused are
+    const Place& place = rings_[peer][sequence % places];
+    // Pairs with the store in the peer's announce(): its reads of the place about to be reused are
     // over.
-    const std::uint64_t found = line.sequence.load(std::memory_order_acquire);
+    const std::uint64_t found = place.sequence.load(std::memory_order_acquire);
     if (found < sequence) return Look::not_yet;
     // It cannot be a lap ahead of a rank whose announcements it needs.
-    if (found > sequence + lines || found % lines != sequence % lines) return Look::corrupt;
+    if (found > sequence + places || found % places != sequence % places) return Look::corrupt;
     known_[peer] = sequence;
     return Look::ready;
   }

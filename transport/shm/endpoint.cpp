@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 
 namespace gyre::transport::shm {
+namespace {
+
+/// Words of an announcement, its header's included, that hold so many bytes of payload.
+constexpr std::size_t words_of(std::size_t payload_bytes) {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  return (offsetof(Announcement, payload) + payload_bytes + word - 1) / word;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ShmEndpoint>> ShmEndpoint::create(std::shared_ptr<Segment> segment, int rank,
                                                          MemoryImporter* importer) {
@@ -54,9 +63,12 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<Segment> segment, int rank, MemoryImpor
   }
 }
 
-bool ShmEndpoint::announce(std::uint64_t sequence, const Announcement& announcement) {
-  const Look look =
-      announcements_.announce(sequence, std::bit_cast<AnnouncementWords>(announcement));
+bool ShmEndpoint::announce(std::uint64_t sequence, const Announcement& announcement,
+                           std::size_t payload_bytes) {
+  std::uint64_t words[announcement_words];
+  const std::span value(words, words_of(payload_bytes));
+  std::memcpy(value.data(), &announcement, value.size_bytes());
+  const Look look = announcements_.announce(sequence, value);
   if (look == Look::corrupt) [[unlikely]]
     corrupt(announcements_.culprit());
   if (look != Look::ready) return false;
@@ -64,13 +76,15 @@ bool ShmEndpoint::announce(std::uint64_t sequence, const Announcement& announcem
   return true;
 }
 
-bool ShmEndpoint::announced(int peer, std::uint64_t sequence, Announcement& announcement) {
-  AnnouncementWords words;
-  const Look look = announcements_.read(peer, sequence, words);
+bool ShmEndpoint::announced(int peer, std::uint64_t sequence, Announcement& announcement,
+                            std::size_t payload_bytes) {
+  std::uint64_t words[announcement_words];
+  const std::span value(words, words_of(payload_bytes));
+  const Look look = announcements_.read(peer, sequence, value);
   if (look == Look::corrupt) [[unlikely]]
     corrupt(peer);
   if (look != Look::ready) return false;
-  announcement = std::bit_cast<Announcement>(words);
+  std::memcpy(static_cast<void*>(&announcement), value.data(), value.size_bytes());
   return true;
 }
 

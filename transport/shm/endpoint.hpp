@@ -41,8 +41,10 @@ class ShmEndpoint final : public Endpoint, private Breach {
   SendLink& to_all() override { return cast_send_; }
   RecvLink& cast_from(int peer) override { return cast_recv_[static_cast<std::size_t>(peer)]; }
 
-  bool announce(std::uint64_t sequence, const Announcement& announcement) override;
-  bool announced(int peer, std::uint64_t sequence, Announcement& announcement) override;
+  bool announce(std::uint64_t sequence, const Announcement& announcement,
+                std::size_t payload_bytes) override;
+  bool announced(int peer, std::uint64_t sequence, Announcement& announcement,
+                 std::size_t payload_bytes) override;
   std::uint64_t last_announced(int peer) const override { return announcements_.last(peer); }
 
   void leave(std::uint64_t sequence) override;

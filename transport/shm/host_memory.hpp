@@ -51,6 +51,12 @@ struct HostMemory {
 #endif
   }
 
+  /// A hint: `bytes` from `data` on will be read as soon as a peer has stored them. Orders nothing.
+  static void expect_loads(const void* data, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += cache_line_bytes)
+      __builtin_prefetch(static_cast<const char*>(data) + i);
+  }
+
   /// The publisher's half of an asymmetric fence: nothing but a barrier for the compiler.
   static void publisher_fence() { asm volatile("" ::: "memory"); }
 

@@ -10,6 +10,9 @@ namespace {
 /// Number of `peer` among the readers of `from`'s cast link: all others, in order.
 int cast_reader(int from, int peer) { return peer < from ? peer : peer - 1; }
 
+/// Where an announcement's payload was not told.
+constexpr std::byte untold{0xa5};
+
 }  // namespace
 
 SimEndpoint::SimEndpoint(SimNetwork& network, int rank)
@@ -34,7 +37,8 @@ bool SimEndpoint::may_announce(std::uint64_t sequence) const {
   });
 }
 
-bool SimEndpoint::announce(std::uint64_t sequence, const Announcement& announcement) {
+bool SimEndpoint::announce(std::uint64_t sequence, const Announcement& announcement,
+                           std::size_t payload_bytes) {
   View& own = views_[index(rank_)];
   if (sequence != own.announced + 1)
     core_.violation(
@@ -46,11 +50,11 @@ bool SimEndpoint::announce(std::uint64_t sequence, const Announcement& announcem
     return false;
   }
   own.announced = sequence;
-  announcements_[sequence % kept] = {sequence, announcement};
+  announcements_[sequence % kept] = {sequence, announcement, payload_bytes};
   const auto* payload = announcement.payload.data();
-  if (!core_.act(rank_, SimAct::announce, sequence,
-                 sim_hash(payload, announcement.payload.size()) ^ announcement.header[0] ^
-                     announcement.header[1]))
+  if (!core_.act(
+          rank_, SimAct::announce, sequence,
+          sim_hash(payload, payload_bytes) ^ announcement.header[0] ^ announcement.header[1]))
     return true;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
@@ -63,13 +67,19 @@ bool SimEndpoint::announce(std::uint64_t sequence, const Announcement& announcem
   return true;
 }
 
-bool SimEndpoint::announced(int peer, std::uint64_t sequence, Announcement& announcement) {
+bool SimEndpoint::announced(int peer, std::uint64_t sequence, Announcement& announcement,
+                            std::size_t payload_bytes) {
   if (views_[index(peer)].announced < sequence) return false;
   const Announced& kept_one = network_.endpoints_[index(peer)]->announcements_[sequence % kept];
   if (kept_one.sequence != sequence)
     core_.violation(fmt::format("rank {} read announcement {} of rank {} when it was overwritten",
                                 rank_, sequence, peer));
-  announcement = kept_one.announcement;
+  std::copy(std::begin(kept_one.announcement.header), std::end(kept_one.announcement.header),
+            announcement.header);
+  // What was not told has no value that a rank may rely on.
+  for (std::size_t i = 0; i < payload_bytes; ++i)
+    announcement.payload[i] =
+        i < kept_one.payload_bytes ? kept_one.announcement.payload[i] : untold;
   return true;
 }
 

@@ -29,8 +29,10 @@ class SimEndpoint final : public Endpoint {
   SendLink& to_all() override { return *cast_send_; }
   RecvLink& cast_from(int peer) override { return *cast_recv_[index(peer)]; }
 
-  bool announce(std::uint64_t sequence, const Announcement& announcement) override;
-  bool announced(int peer, std::uint64_t sequence, Announcement& announcement) override;
+  bool announce(std::uint64_t sequence, const Announcement& announcement,
+                std::size_t payload_bytes) override;
+  bool announced(int peer, std::uint64_t sequence, Announcement& announcement,
+                 std::size_t payload_bytes) override;
   std::uint64_t last_announced(int peer) const override { return views_[index(peer)].announced; }
   void leave(std::uint64_t sequence) override;
   bool has_left(int peer, std::uint64_t sequence) override {
@@ -64,6 +66,7 @@ class SimEndpoint final : public Endpoint {
   struct Announced {
     std::uint64_t sequence = 0;
     Announcement announcement;
+    std::size_t payload_bytes = 0;
   };
   /// What this rank knows of a peer; `...arrived` waits for a pump on message links.
   struct View {

@@ -1,4 +1,5 @@
 // Announcements: what every rank says before each operation, and how far it may run ahead.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
@@ -8,6 +9,7 @@ namespace gyre::transport::shm::test {
 namespace {
 
 constexpr SlotShape small_shape{64, 1};
+constexpr std::size_t payload = Announcement::payload_bytes_max;
 
 Announcement announcement_of(int rank, std::uint64_t sequence) {
   Announcement announcement;
@@ -18,21 +20,24 @@ Announcement announcement_of(int rank, std::uint64_t sequence) {
   return announcement;
 }
 
-bool same(const Announcement& a, const Announcement& b) {
-  return a.header[0] == b.header[0] && a.header[1] == b.header[1] && a.payload == b.payload;
+bool same(const Announcement& a, const Announcement& b, std::size_t payload_bytes = payload) {
+  return a.header[0] == b.header[0] && a.header[1] == b.header[1] &&
+         std::equal(a.payload.begin(), a.payload.begin() + payload_bytes, b.payload.begin());
 }
 
 std::string announce_many(ShmEndpoint& endpoint, std::uint64_t operations) {
   const int me = endpoint.rank();
   for (std::uint64_t s = 1; s <= operations; ++s) {
     const Announcement mine = announcement_of(me, s);
-    if (!wait_for(endpoint, [&] { return endpoint.announce(s, mine); })) return "cannot announce";
+    const std::size_t bytes = s * 37 % (payload + 1);
+    if (!wait_for(endpoint, [&] { return endpoint.announce(s, mine, bytes); }))
+      return "cannot announce";
     for (int peer = 0; peer < endpoint.size(); ++peer) {
       Announcement theirs;
       if (peer == me || (me == 0 && s % 3 == 0)) continue;  // rank 0 does not read all of them
-      if (!wait_for(endpoint, [&] { return endpoint.announced(peer, s, theirs); }))
+      if (!wait_for(endpoint, [&] { return endpoint.announced(peer, s, theirs, bytes); }))
         return "nothing announced";
-      if (!same(theirs, announcement_of(peer, s))) return "another announcement";
+      if (!same(theirs, announcement_of(peer, s), bytes)) return "another announcement";
     }
     endpoint.leave(s);
     for (int peer = 0; peer < endpoint.size(); ++peer)
@@ -54,26 +59,26 @@ TEST_CASE("every rank reads every other's announcements, many laps around their 
 TEST_CASE("a rank announces 16 operations ahead and no more until the slowest peer has caught up") {
   World world(3, small_shape);
   for (std::uint64_t s = 1; s <= announcements_ahead_max; ++s)
-    REQUIRE(world[0].announce(s, announcement_of(0, s)));
-  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
-  REQUIRE(world[1].announce(1, announcement_of(1, 1)));
-  REQUIRE(world[1].announce(2, announcement_of(1, 2)));
-  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
+    REQUIRE(world[0].announce(s, announcement_of(0, s), payload));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17), payload));
+  REQUIRE(world[1].announce(1, announcement_of(1, 1), payload));
+  REQUIRE(world[1].announce(2, announcement_of(1, 2), payload));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17), payload));
   // Only its second announcement says that rank 2 is done with what everyone announced first.
-  REQUIRE(world[2].announce(1, announcement_of(2, 1)));
-  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17)));
+  REQUIRE(world[2].announce(1, announcement_of(2, 1), payload));
+  CHECK_FALSE(world[0].announce(17, announcement_of(0, 17), payload));
   Announcement read;
-  REQUIRE(world[2].announced(0, 1, read));
+  REQUIRE(world[2].announced(0, 1, read, payload));
   CHECK(same(read, announcement_of(0, 1)));
-  REQUIRE(world[2].announce(2, announcement_of(2, 2)));
-  CHECK(world[0].announce(17, announcement_of(0, 17)));
+  REQUIRE(world[2].announce(2, announcement_of(2, 2), payload));
+  CHECK(world[0].announce(17, announcement_of(0, 17), payload));
   CHECK(world[1].last_announced(0) == 17);
   CHECK(world[1].last_announced(2) == 2);
   for (std::uint64_t s = 2; s <= 17; ++s) {
-    REQUIRE(world[2].announced(0, s, read));
+    REQUIRE(world[2].announced(0, s, read, payload));
     CHECK(same(read, announcement_of(0, s)));
   }
-  CHECK_FALSE(world[2].announced(0, 18, read));
+  CHECK_FALSE(world[2].announced(0, 18, read, payload));
   CHECK_FALSE(world[0].aborted());
 }
 

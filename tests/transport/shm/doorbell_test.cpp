@@ -15,6 +15,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr SlotShape small_shape{64, 2};
+constexpr std::size_t payload = Announcement::payload_bytes_max;
 constexpr std::int64_t lost_ns = 5'000'000'000;  ///< a sleep this long missed its wake-up
 
 /// Sleeps at once instead of spinning; false when it was not woken.
@@ -62,11 +63,11 @@ std::string announce_asleep(ShmEndpoint& endpoint, std::uint64_t operations) {
   Dice dice(static_cast<std::uint64_t>(endpoint.rank()) + 5);
   for (std::uint64_t s = 1; s <= operations; ++s) {
     pause_randomly(dice);
-    if (!sleep_for(endpoint, [&] { return endpoint.announce(s, Announcement{}); }))
+    if (!sleep_for(endpoint, [&] { return endpoint.announce(s, Announcement{}, payload); }))
       return "lost the room to announce";
     for (int peer = 0; peer < endpoint.size(); ++peer) {
       Announcement announcement;
-      if (!sleep_for(endpoint, [&] { return endpoint.announced(peer, s, announcement); }))
+      if (!sleep_for(endpoint, [&] { return endpoint.announced(peer, s, announcement, payload); }))
         return "lost an announcement";
     }
     endpoint.leave(s);

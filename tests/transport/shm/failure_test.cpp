@@ -13,6 +13,7 @@ namespace gyre::transport::shm::test {
 namespace {
 
 constexpr SlotShape small_shape{64, 2};
+constexpr std::size_t payload = Announcement::payload_bytes_max;
 
 Failure mismatch_by(int rank, std::uint64_t sequence) {
   Failure failure;
@@ -153,14 +154,14 @@ TEST_CASE("an announcement from beyond the ring is named by those who read or wa
   {
     World world(2, small_shape);
     world.segment->rings()[1][1].sequence.store(17);
-    CHECK_FALSE(world[0].announced(1, 1, announcement));
+    CHECK_FALSE(world[0].announced(1, 1, announcement, payload));
     check_internal(world[0], 1);
   }
   {
     World world(2, small_shape);
-    for (std::uint64_t s = 1; s <= 16; ++s) REQUIRE(world[0].announce(s, announcement));
+    for (std::uint64_t s = 1; s <= 16; ++s) REQUIRE(world[0].announce(s, announcement, payload));
     world.segment->rings()[1][2].sequence.store(std::uint64_t{1} << 60);
-    CHECK_FALSE(world[0].announce(17, announcement));
+    CHECK_FALSE(world[0].announce(17, announcement, payload));
     check_internal(world[0], 1);
   }
 }
@@ -193,7 +194,7 @@ TEST_CASE("a peer that scribbles over all counters never sends this rank outside
         }
         if (me.cast_from(peer).peek(1) != nullptr) me.cast_from(peer).release();
         Announcement announcement;
-        me.announced(peer, dice.roll(40), announcement);
+        me.announced(peer, dice.roll(40), announcement, payload);
         me.has_left(peer, dice.roll(40));
         me.last_announced(peer);
       }

@@ -10,6 +10,7 @@ using gyre::Nanoseconds;
 namespace {
 
 constexpr Nanoseconds long_enough = 1'000'000'000;
+constexpr std::size_t payload = Announcement::payload_bytes_max;
 
 SimOptions options_of(LinkKind kind, int ranks = 2) {
   return {.ranks = ranks, .kind = kind, .shape = {64, 2}};
@@ -188,7 +189,7 @@ TEST_CASE("breaches of the rules are reported") {
   places[1][0] = std::byte{2};
   zero.to_all().publish(1);
   CHECK(reports(network, "different bytes"));
-  (void)zero.announce(2, {});
+  (void)zero.announce(2, {}, payload);
   CHECK(reports(network, "announced operation 2 after 0"));
   zero.leave(1);
   zero.leave(1);
@@ -200,27 +201,28 @@ TEST_CASE("breaches of the rules are reported") {
 TEST_CASE("announcements are seen by all, and stay within their lead") {
   for (const LinkKind kind : {LinkKind::memory, LinkKind::message}) {
     SimNetwork network(options_of(kind, 3));
-    Announcement sent, got;
+    Announcement sent = {}, got;
     for (std::uint64_t s = 1; s <= announcements_ahead_max; ++s) {
       sent.header[0] = s;
-      sent.payload[39] = static_cast<std::byte>(s);
-      REQUIRE(network.endpoint(0).announce(s, sent));
+      sent.payload[payload - 1] = static_cast<std::byte>(s);
+      REQUIRE(network.endpoint(0).announce(s, sent, payload));
     }
-    CHECK_FALSE(network.endpoint(0).announce(announcements_ahead_max + 1, sent));
-    CHECK_FALSE(network.endpoint(1).announced(0, 1, got));
+    CHECK_FALSE(network.endpoint(0).announce(announcements_ahead_max + 1, sent, payload));
+    CHECK_FALSE(network.endpoint(1).announced(0, 1, got, payload));
     pass_time(network);
     for (const int peer : {0, 1, 2}) {
       CHECK(network.endpoint(peer).last_announced(0) == announcements_ahead_max);
-      REQUIRE(network.endpoint(peer).announced(0, 5, got));
+      REQUIRE(network.endpoint(peer).announced(0, 5, got, payload));
       CHECK(got.header[0] == 5);
-      CHECK(got.payload[39] == std::byte{5});
+      CHECK(got.payload[payload - 1] == std::byte{5});
     }
-    REQUIRE(network.endpoint(1).announce(1, sent));
+    REQUIRE(network.endpoint(1).announce(1, sent, payload));
     pass_time(network);
-    CHECK_FALSE(network.endpoint(0).announce(announcements_ahead_max + 1, sent));  // 2 is behind
-    REQUIRE(network.endpoint(2).announce(1, sent));
+    // Rank 2 is behind.
+    CHECK_FALSE(network.endpoint(0).announce(announcements_ahead_max + 1, sent, payload));
+    REQUIRE(network.endpoint(2).announce(1, sent, payload));
     pass_time(network);
-    CHECK(network.endpoint(0).announce(announcements_ahead_max + 1, sent));
+    CHECK(network.endpoint(0).announce(announcements_ahead_max + 1, sent, payload));
     CHECK(network.violations().empty());
   }
 }
